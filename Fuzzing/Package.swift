@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-/// As in the package that is fuzzed.
+/// The same settings as in the fuzzed package.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -13,7 +13,7 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Build it with `make fuzz`, which instruments everything; one program per target, `fuzz-NAME`.
+/// Built by `make fuzz`, which instruments everything. Each target is one program, `fuzz-NAME`.
 let package = Package(
     name: "portolan-fuzzing",
     dependencies: [
@@ -22,7 +22,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLibFuzzer", path: "CLibFuzzer"),
-        // The same files as the root package's target of this name, which `make test` replays.
+        // The same files as the target of this name in the root package, which `make test` replays.
         .target(
             name: "FuzzTargets",
             dependencies: [

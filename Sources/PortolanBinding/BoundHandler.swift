@@ -2,7 +2,7 @@
 
 package import PortolanCore
 
-/// The handler that a binding makes of a library; the loader takes it for any other plugin's.
+/// The handler that a binding makes from a library. The loader treats it like any other plugin's handler.
 package final class BoundHandler: ProtocolHandler {
     package let identifier: String
     package let schemes: SchemeSet
@@ -22,7 +22,7 @@ package final class BoundHandler: ProtocolHandler {
     }
 }
 
-/// A load that is dropped is stopped.
+/// Stops its load when it is released.
 private final class HeldLoad: StallExplaining {
     private let load: BoundLoad
 

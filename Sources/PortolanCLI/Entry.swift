@@ -8,7 +8,7 @@ import ArgumentParser
     import Musl
 #endif
 
-/// The program: reads the command line, runs the command, and turns what went wrong into one line and a status.
+/// The program: reads the command line, runs the command, and turns an error into one line and an exit status.
 @main
 enum Entry {
     static func main() {
@@ -29,11 +29,11 @@ enum Entry {
         }
     }
 
-    /// Prints help and the like, or says what is wrong with the command line.
+    /// Prints help and similar output, or reports what is wrong with the command line.
     private static func end(for error: any Error, _ arguments: [String]) -> ExitStatus {
         guard PortolanCommand.exitCode(for: error) != .success else {
             SignalHandler.ignoreClosedPipes()
-            // `try?` because whoever asked for help and does not read it needs no more.
+            // `try?` because help that nobody reads is no error.
             try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
             return .success
         }

@@ -4,7 +4,8 @@ extension ByteBlock {
     /// The lanes that hold a character of the base64 alphabet (RFC 4648, table 1).
     @inline(__always)
     private var base64Mask: SIMDMask<SIMD16<Int8>> {
-        // Wrapping subtraction makes each range start at 0, so that one unsigned comparison decides it. '/' stands just before '0'.
+        // Wrapping subtraction makes each range start at 0, so that one unsigned comparison decides it. '/' stands just
+        // before '0'.
         let letters: Lanes = (lanes | Lanes(repeating: 0x20)) &- Lanes(repeating: 0x61)
         let slashAndDigits: Lanes = lanes &- Lanes(repeating: 0x2F)
         let isLetter = letters .< Lanes(repeating: 26)
@@ -13,7 +14,7 @@ extension ByteBlock {
         return isLetter .| isSlashOrDigit .| isPlus
     }
 
-    /// How many bytes, counted from the first, are characters of the base64 alphabet.
+    /// The number of leading bytes that are characters of the base64 alphabet.
     @inline(__always)
     var base64PrefixCount: Int {
         Self.prefixCount(of: base64Mask)
@@ -25,19 +26,19 @@ extension ByteBlock {
         Self.isAll(base64Mask .& second.base64Mask .& third.base64Mask .& fourth.base64Mask)
     }
 
-    /// How many bytes sixteen base64 characters stand for.
+    /// The number of bytes that sixteen base64 characters encode.
     static let base64DecodedCount = 12
 
-    /// How many bytes `storeBase64Decoded` writes: the decoded ones, and two zeros after them.
+    /// The number of bytes that `storeBase64Decoded` writes: the decoded bytes, and two zeros after them.
     static let base64DecodedRoom = 14
 
-    /// Whether `storeBase64Decoded` works on this machine: it counts on the first byte being the lowest of a word.
+    /// Whether `storeBase64Decoded` works on this machine. It requires the first byte to be the lowest byte of a word.
     static var decodesBase64: Bool { 1.littleEndian == 1 }
 
-    /// Decodes sixteen characters of the base64 alphabet to the twelve bytes from `offset` on; where only the first so many are of the
-    /// alphabet, each whole four of those still give their three bytes.
+    /// Decodes sixteen characters of the base64 alphabet into the twelve bytes from `offset` on. If only the first
+    /// characters are of the alphabet, each complete group of four still gives its three bytes.
     ///
-    /// Two bytes more are overwritten; all fourteen must lie inside `buffer`: a precondition, checked.
+    /// Overwrites two more bytes. All fourteen bytes must lie inside `buffer`; this is a checked precondition.
     @inline(__always)
     func storeBase64Decoded(to buffer: inout MutableSpan<UInt8>, at offset: Int) {
         let halves = Self.joined(base64Values)
@@ -49,7 +50,8 @@ extension ByteBlock {
     /// The value of each character, 0 to 63.
     @inline(__always)
     private var base64Values: Lanes {
-        // In ASCII order the alphabet is + / 0–9 A–Z a–z. The distance is right for digits first; each line corrects it for a part.
+        // In ASCII order the alphabet is + / 0–9 A–Z a–z. The first offset is right for digits. Each following line
+        // corrects it for one part.
         let zero = Lanes(repeating: 0)
         var values: Lanes = lanes &+ Lanes(repeating: 4)
         values = values &- zero.replacing(with: Lanes(repeating: 69), where: lanes .> Lanes(repeating: 0x40))
@@ -59,7 +61,8 @@ extension ByteBlock {
         return values
     }
 
-    /// Joins sixteen lanes of six bits to two words of 48 bits, in their upper part: pairs to 12 bits, those to 24, and those to 48.
+    /// Joins sixteen lanes of six bits into the upper 48 bits of two words. Joins pairs to 12 bits, those to 24 bits,
+    /// and those to 48 bits.
     @inline(__always)
     private static func joined(_ values: Lanes) -> SIMD2<UInt64> {
         let fours = unsafe unsafeBitCast(values, to: SIMD4<UInt32>.self)
@@ -70,7 +73,8 @@ extension ByteBlock {
         let upper: SIMD4<UInt32> = pairs &<< SIMD4<UInt32>(repeating: 12)
         let lower: SIMD4<UInt32> = pairs &>> SIMD4<UInt32>(repeating: 16)
         let triples = unsafe unsafeBitCast(upper | lower, to: SIMD2<UInt64>.self)
-        // What the shift by twelve pushed above the 24 bits goes over the edge here, and under the mask there.
+        // The shift by twelve leaves stray bits above the 24 bits. The shift in the first line drops them. The mask in
+        // the second line clears them.
         let front: SIMD2<UInt64> = triples &<< SIMD2<UInt64>(repeating: 40)
         let back: SIMD2<UInt64> = (triples &>> SIMD2<UInt64>(repeating: 16)) & SIMD2<UInt64>(repeating: 0xFF_FFFF_0000)
         return front | back

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decodes base64 text, found well-formed before, in pieces.
+/// Decodes validated base64 text in pieces.
 ///
-/// The text is not kept: each call is handed the same bytes.
+/// Does not retain the text. Each call receives the same bytes.
 ///
 /// Source: WHATWG Infra, "forgiving-base64 decode".
 struct Base64Decoder: Sendable {
     private let text: Base64Text
     private var position: Int
 
-    /// How many bytes have not been given out yet.
+    /// The number of bytes that were not returned yet.
     private(set) var remaining: Int
 
-    /// Bits that were read and do not make a byte yet: the lowest `bitCount` of `bits`.
+    /// Bits that were read but do not form a byte yet: the lowest `bitCount` bits of `bits`.
     private var bits: UInt32 = 0
     private var bitCount = 0
 
@@ -22,9 +22,11 @@ struct Base64Decoder: Sendable {
         remaining = layout.decodedCount
     }
 
-    /// Decodes the next bytes into the buffer, as many as there are and as it holds, and says how many they were.
+    /// Decodes the next bytes into the buffer, until the text or the buffer ends.
     ///
-    /// Of the buffer after those bytes, some may be overwritten.
+    /// May overwrite bytes of the buffer after the decoded ones.
+    ///
+    /// - Returns: The number of decoded bytes.
     mutating func decode(_ bytes: Span<UInt8>, into buffer: inout MutableSpan<UInt8>) -> Int {
         let bytes = bytes.extracting(0..<text.range.upperBound)
         let room = min(buffer.count, remaining)
@@ -48,7 +50,9 @@ struct Base64Decoder: Sendable {
         return written
     }
 
-    /// Decodes symbols four by four while blocks of sixteen begin with such and there is room, and says how many bytes they gave.
+    /// Decodes groups of four symbols while a block of sixteen bytes begins with such a group and the buffer has room.
+    ///
+    /// - Returns: The number of decoded bytes.
     @inline(__always)
     private mutating func decodeBlocks(_ bytes: Span<UInt8>, into buffer: inout MutableSpan<UInt8>, from start: Int) -> Int {
         guard ByteBlock.decodesBase64 else { return 0 }

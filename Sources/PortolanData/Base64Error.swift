@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why text is not base64, even to a forgiving reader.
+/// The reasons why text is not base64, even for a forgiving decoder.
 ///
-/// Offsets count bytes (UTF-8) from the start of what was handed to the decoder: of the text, or of the whole URL.
+/// Offsets count bytes (UTF-8) from the start of the decoder's input, which is the text or the whole URL.
 public enum Base64Error: Error, Sendable, Hashable {
-    /// At `offset` stands a character for this byte, which is neither in the alphabet nor white space nor padding.
+    /// The character at `offset` stands for this byte. The byte is not in the alphabet, and is not white space or
+    /// padding.
     case foreignCharacter(UInt8, offset: Int)
 
-    /// At `offset` the text goes on with the alphabet after its padding `=`.
+    /// The text continues with an alphabet character at `offset`, after its padding `=`.
     case characterAfterPadding(offset: Int)
 
-    /// There are `=` signs, the first at `offset`, but alphabet and padding together, `count` characters, do not come in groups of four;
-    /// or there are more than two of them.
+    /// The padding is wrong. Alphabet characters and `=` signs together, `count` characters, do not form groups of
+    /// four, or there are more than two `=` signs. The first `=` sign is at `offset`.
     case wrongPadding(count: Int, offset: Int)
 
-    /// The alphabet characters, `count` of them, leave one over after groups of four, whose six bits make no byte.
+    /// The `count` alphabet characters leave one over after groups of four. Its six bits make no byte.
     case incompleteGroup(count: Int)
 }
 
 extension Base64Error: CustomStringConvertible {
-    /// What is wrong, where, and how to mend it.
+    /// Describes the fault, its position and the correction.
     public var description: String {
         switch self {
         case .foreignCharacter(let byte, let offset):

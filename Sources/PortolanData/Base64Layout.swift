@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one pass over base64 text finds out: that it is well-formed, and how many bytes it stands for.
+/// The result of one validation pass over base64 text. The text is well-formed, and its decoded size is known.
 ///
 /// Source: WHATWG Infra, "forgiving-base64 decode".
 struct Base64Layout: Sendable {
     let text: Base64Text
 
-    /// How many bytes the text decodes to.
+    /// The number of bytes that the text decodes to.
     let decodedCount: Int
 
-    /// Judges all the text, and keeps none of it.
+    /// Validates the whole text. Does not retain it.
     init(validating text: Base64Text, in bytes: Span<UInt8>) throws(Base64Error) {
         self.text = text
         var symbols = 0
@@ -50,7 +50,8 @@ struct Base64Layout: Sendable {
         }
     }
 
-    /// How many characters of the alphabet stand one after the other from `start` on, as far as that can be seen in whole blocks.
+    /// Counts consecutive alphabet characters from `start` on. Reads whole blocks only, so it may miss characters at
+    /// the end.
     @inline(__always)
     private static func symbolCount(in bytes: Span<UInt8>, from start: Int) -> Int {
         let size = ByteBlock.count

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How base64 text is spelled, read one character at a time.
+/// A range of base64 text, read one character at a time.
 ///
-/// A character is one byte, or, where the text is part of a URL, one percent escape.
+/// A character is one byte or, if the text is part of a URL, one percent escape.
 struct Base64Text: Sendable {
-    /// What a character is in base64.
+    /// The role of a character in base64.
     enum Symbol {
-        /// One of the alphabet, with its value, 0 to 63 (RFC 4648, table 1).
+        /// An alphabet character, with its value from 0 to 63 (RFC 4648, table 1).
         case symbol(UInt8)
         case whitespace
         case padding
-        /// Not base64; the byte it stands for.
+        /// Not base64. The value is the decoded byte.
         case foreign(UInt8)
     }
 
-    /// Where in the bytes handed to the reader the text lies.
+    /// The position of the text in the reader's input.
     let range: Range<Int>
 
-    /// Whether percent escapes are decoded first. Without that a percent sign is foreign.
+    /// Whether percent escapes are decoded first. If not, a percent sign is foreign.
     let isPercentEncoded: Bool
 
-    /// Reads the character at `position`, and moves the position past it.
+    /// Reads the character at `position`, and advances `position` past it.
     ///
     /// - Parameter bytes: The bytes up to the end of the range, no more.
     @inline(__always)

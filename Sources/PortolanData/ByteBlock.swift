@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sixteen bytes that are judged and changed together.
+/// Sixteen bytes that are tested and changed together.
 ///
-/// Every operation here is one that compiles to vector instructions on the plainest x86-64 and arm64: both operands of a comparison are
-/// vectors (comparing a vector with a scalar compiles to a loop), nothing shuffles, and masks are tested as two words.
+/// Every operation compiles to vector instructions on baseline x86-64 and arm64. Both operands of a comparison are
+/// vectors, because comparing a vector with a scalar compiles to a loop. No operation shuffles. Masks are tested as two
+/// words.
 struct ByteBlock {
     typealias Lanes = SIMD16<UInt8>
 
@@ -11,31 +12,32 @@ struct ByteBlock {
 
     let lanes: Lanes
 
-    /// Takes the sixteen bytes from `offset` on, which must lie inside `bytes`: a precondition, checked.
+    /// Loads the sixteen bytes from `offset` on. They must lie inside `bytes`; this is a checked precondition.
     @inline(__always)
     init(_ bytes: Span<UInt8>, at offset: Int) {
         lanes = unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Lanes.self)
     }
 
-    /// Writes the block to the sixteen bytes from `offset` on, which must lie inside `buffer`: a precondition, checked.
+    /// Writes the block to the sixteen bytes from `offset` on. They must lie inside `buffer`; this is a checked
+    /// precondition.
     @inline(__always)
     func store(to buffer: inout MutableSpan<UInt8>, at offset: Int) {
         var bytes = unsafe buffer.mutableBytes
         bytes.storeBytes(of: lanes, toByteOffset: offset, as: Lanes.self)
     }
 
-    /// How many bytes stand before the first that is the given one; all sixteen if none is.
+    /// The number of bytes before the first byte that equals `byte`; sixteen if there is none.
     @inline(__always)
     func prefixCount(before byte: UInt8) -> Int {
         Self.prefixCount(of: lanes .!= Lanes(repeating: byte))
     }
 
-    /// In how many lanes, counted from the first, the mask is set without a gap.
+    /// The number of leading lanes in which the mask is set.
     @inline(__always)
     static func prefixCount(of mask: SIMDMask<SIMD16<Int8>>) -> Int {
         let words = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
         if words.x & words.y == .max { return count }
-        // A lane is eight bits alike, the first lane the lowest ones of a little-endian word.
+        // A lane is eight equal bits. The first lane is the lowest byte of a little-endian word.
         let unset = words.x == .max ? ~words.y.littleEndian : ~words.x.littleEndian
         return (words.x == .max ? count / 2 : 0) + unset.trailingZeroBitCount / 8
     }

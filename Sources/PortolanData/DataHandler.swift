@@ -2,10 +2,11 @@
 
 public import PortolanCore
 
-/// Serves `data:` URLs, as the WHATWG Fetch Standard's "data: URL processor" says.
+/// Serves `data:` URLs, as in the WHATWG Fetch Standard's "data: URL processor".
 ///
-/// The load ends inside its start, on the caller's thread, unless its client pauses it. A malformed URL fails with ``LoadError/Code/badURL``
-/// before any byte is delivered. The method does not matter, but that HEAD has no body; status is 200, as Fetch has it.
+/// The load ends before `startLoading()` returns, on the caller's thread, unless its client pauses it. A malformed URL
+/// fails with ``LoadError/Code/badURL`` before any byte is delivered. The method is ignored, except that HEAD has no
+/// body. The status is 200, as in Fetch.
 public struct DataHandler: ProtocolHandler {
     public let identifier = "org.portolan.data"
     public let schemes = SchemeSet.only(["data"])

@@ -4,12 +4,12 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// One load of a `data:` URL: decodes a piece at a time into one buffer and lends it.
+/// One load of a `data:` URL. Decodes one piece at a time into one buffer, which the client borrows.
 final class DataLoad: ProtocolLoad {
     /// Small enough to stay in the processor's cache between the decoder and the client.
     private static let pieceSize = 64 << 10
 
-    /// Where the load is. Only the thread whose turn it is looks at it, but for `stopLoading`.
+    /// The state of the load. Only the thread that performs the current call uses it, except for `stopLoading`.
     private enum State {
         case waiting, delivering
         case paused(DataURLDecoder)
@@ -54,7 +54,7 @@ final class DataLoad: ProtocolLoad {
         if flow == .keepGoing { deliver(decoder) } else { leave(decoder, flow) }
     }
 
-    /// Of all URLs that say no type: writing it down anew would be a tenth of what a short one costs.
+    /// The fields for all URLs without a type. Building them again would take a tenth of the time of a short load.
     private static let plainFields = fields(for: .plainASCIIText)
 
     private static func fields(for type: MIMEType) -> HTTPFields { [.contentType: type.description] }
@@ -71,7 +71,7 @@ final class DataLoad: ProtocolLoad {
         var decoder = decoder
         var flow = Flow.keepGoing
         if request.method == .head {
-            // No body, but the length of the one there would have been.
+            // No body. The response has the length that the body would have.
         } else if decoder.takeVerbatim(upTo: 0) != nil {
             while flow == .keepGoing, let range = decoder.takeVerbatim(upTo: Self.pieceSize), !range.isEmpty {
                 let bytes = request.url.description.utf8.span
@@ -88,7 +88,7 @@ final class DataLoad: ProtocolLoad {
         if leave(decoder, flow) { client.didFinishLoading() }
     }
 
-    /// Keeps the decoder where the client has paused.
+    /// Stores the decoder if the client has paused the load.
     ///
     /// - Returns: whether everything was delivered.
     @discardableResult
@@ -110,7 +110,7 @@ final class DataLoad: ProtocolLoad {
 }
 
 extension URLRecord {
-    /// How many bytes come before the `#` of the fragment.
+    /// The number of bytes before the `#` of the fragment.
     fileprivate var fragmentOffset: Int? {
         fragment.map { description.utf8.count - $0.utf8.count - 1 }
     }

@@ -2,47 +2,50 @@
 
 public import PortolanCore
 
-/// Reads a `data:` URL: its MIME type at once, its body in pieces.
+/// Decodes a `data:` URL. The MIME type is available at once, and the body in pieces.
 ///
-/// Making a decoder judges the whole URL, so that the length is exact and no byte is given out of a body that turns out malformed.
-/// After that the caller takes pieces whenever it likes; between them the decoder holds the URL and a few words, no buffer.
+/// The initialiser validates the whole URL. The length is therefore exact, and no byte of a malformed body is returned.
+/// After that the caller takes pieces at any time. Between calls the decoder holds the URL and a few words, but no
+/// buffer.
 ///
 ///     var decoder = try DataURLDecoder(parsing: "data:;base64,SGVsbG8")
 ///     var bytes = [UInt8](repeating: 0, count: min(decoder.remaining, 65_536))
 ///     while decoder.remaining > 0 {
 ///         var buffer = bytes.mutableSpan
 ///         let count = decoder.decode(into: &buffer)
-///         // … bytes[..<count] is the next piece; one may stop here, and go on later
+///         // … bytes[..<count] is the next piece; decoding can stop here and continue later
 ///     }
 ///
-/// A value type: a copy goes on by itself from where it was copied. No locks, no allocation besides the MIME type's.
+/// A value type: a copy continues independently from the point of the copy. It has no locks, and allocates only the
+/// MIME type.
 ///
 /// Source: WHATWG Fetch, `data:` URL processor.
 public struct DataURLDecoder: Sendable {
-    /// What the URL says its body is; `text/plain;charset=US-ASCII` if it says nothing, or nothing legal.
+    /// The type of the body according to the URL; `text/plain;charset=US-ASCII` if the URL has no type or an invalid
+    /// one.
     public let mimeType: MIMEType
 
-    /// How many bytes the body has.
+    /// The number of bytes in the body.
     public let length: Int
 
     private let url: String
     private var body: Body
 
-    /// How the body is written.
+    /// The encoding of the body.
     private enum Body {
-        /// The bytes in this range of the URL, which shrinks from the front.
+        /// The bytes in this range of the URL. The range shrinks from the front.
         case verbatim(Range<Int>)
         case percentEncoded(PercentDecoder, remaining: Int)
         case base64(Base64Decoder)
     }
 
-    /// Judges the URL, in one pass over it.
+    /// Validates the URL in one pass.
     ///
     /// - Parameters:
-    ///   - url: A serialised URL with the scheme `data`. It is kept until the decoder is gone.
-    ///   - fragmentOffset: How many bytes of the URL's UTF-8 come before the `#` of its fragment; `nil` if it has no fragment. The offset saves
-    ///     the caller from copying a long URL only to be rid of the fragment.
-    /// - Throws: What is wrong with the URL and where.
+    ///   - url: A serialised URL with the scheme `data`. It is retained as long as the decoder exists.
+    ///   - fragmentOffset: The number of UTF-8 bytes before the `#` of the URL's fragment; `nil` if it has no fragment.
+    ///     The offset saves the caller from copying a long URL only to remove the fragment.
+    /// - Throws: The fault in the URL and its position.
     /// - Complexity: O(*n*), *n* being the length of the URL.
     public init(parsing url: String, fragmentOffset: Int? = nil) throws(DataURLError) {
         let count = url.utf8.count
@@ -67,7 +70,7 @@ public struct DataURLDecoder: Sendable {
         self.url = url
     }
 
-    /// How many bytes have not been given out yet.
+    /// The number of bytes that were not returned yet.
     public var remaining: Int {
         switch body {
         case .verbatim(let range): range.count
@@ -78,8 +81,9 @@ public struct DataURLDecoder: Sendable {
 
     /// Decodes the next bytes of the body into the buffer.
     ///
-    /// - Parameter buffer: Where the bytes go, from its start. What lies after them may be overwritten too.
-    /// - Returns: How many bytes were decoded: the size of the buffer or `remaining`, whichever is less; 0 after the end.
+    /// - Parameter buffer: Receives the bytes from its start. Bytes after them may be overwritten too.
+    /// - Returns: The number of decoded bytes: the size of the buffer or `remaining`, whichever is less; 0 after the
+    ///   end.
     public mutating func decode(into buffer: inout MutableSpan<UInt8>) -> Int {
         let bytes = url.utf8.span
         switch body {
@@ -99,10 +103,10 @@ public struct DataURLDecoder: Sendable {
         }
     }
 
-    /// Takes the next bytes of a body that stands in the URL as it is, neither base64 nor percent-encoded, without copying them.
+    /// Takes the next bytes of a body that is neither base64 nor percent-encoded, without copying them.
     ///
-    /// - Parameter count: How many bytes to take at most.
-    /// - Returns: Where in the URL's UTF-8 the bytes lie, an empty range after the end; `nil` if the body has to be decoded.
+    /// - Parameter count: The maximum number of bytes to take.
+    /// - Returns: The range of the bytes in the URL's UTF-8, empty after the end; `nil` if the body must be decoded.
     public mutating func takeVerbatim(upTo count: Int) -> Range<Int>? {
         guard case .verbatim(let range) = body else { return nil }
         let taken = range.prefix(max(count, 0))

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a `data:` URL stands for nothing.
+/// The reasons why a `data:` URL is malformed.
 public enum DataURLError: Error, Sendable, Hashable {
     /// The URL does not start with `data:`.
     case wrongScheme
 
-    /// Between `data:` and the end, at `offset` (in bytes of UTF-8), no comma says where the data begin.
+    /// No comma marks the start of the data. The URL ends at `endOffset`, in bytes of UTF-8.
     case missingComma(endOffset: Int)
 
-    /// The URL says that its data are base64, and they are not. Offsets count from the start of the URL.
+    /// The URL declares base64 data, but the data is malformed. Offsets count from the start of the URL.
     case malformedBase64(Base64Error)
 }
 
 extension DataURLError: CustomStringConvertible {
-    /// What is wrong, where, and how to mend it.
+    /// Describes the fault, its position and the correction.
     public var description: String {
         switch self {
         case .wrongScheme:

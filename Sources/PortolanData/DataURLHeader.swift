@@ -2,17 +2,17 @@
 
 internal import PortolanCore
 
-/// What stands in a `data:` URL before the comma: the MIME type, and whether the body is base64.
+/// The part of a `data:` URL before the comma: the MIME type, and whether the body is base64.
 ///
 /// Source: WHATWG Fetch, `data:` URL processor, steps 3 to 8 and 11 to 13.
 struct DataURLHeader {
     let mimeType: MIMEType
     let isBase64: Bool
 
-    /// Where the body begins: after the comma.
+    /// The offset of the body, directly after the comma.
     let bodyStart: Int
 
-    /// Reads the part of the URL before `end`, which must not lie beyond the URL's.
+    /// Reads the part of the URL before `end`, which must not lie beyond the end of the URL.
     init(parsing url: String, upTo end: Int) throws(DataURLError) {
         let bytes = url.utf8.span.extracting(0..<end)
         guard Self.matches(Self.scheme, in: bytes, at: 0) else { throw .wrongScheme }
@@ -31,7 +31,7 @@ struct DataURLHeader {
     private static let scheme = "data:"
     private static let suffix = "base64"
 
-    /// What is left of the range without a semicolon, spaces and "base64" at its end; `nil` if it does not end so.
+    /// The range without the semicolon, spaces and "base64" at its end; `nil` if it does not end that way.
     private static func rangeBeforeBase64Suffix(of range: Range<Int>, in bytes: Span<UInt8>) -> Range<Int>? {
         var end = range.upperBound - suffix.utf8.count
         guard end > range.lowerBound, matches(suffix, in: bytes, at: end) else { return nil }
@@ -60,7 +60,7 @@ struct DataURLHeader {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0C || byte == 0x0D
     }
 
-    /// Whether the lower-case ASCII word stands at `position`, in any case.
+    /// Whether the lower-case ASCII word is at `position`, ignoring case.
     private static func matches(_ word: String, in bytes: Span<UInt8>, at position: Int) -> Bool {
         guard bytes.count - position >= word.utf8.count else { return false }
         var position = position

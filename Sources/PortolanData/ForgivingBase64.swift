@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Base64 as the web reads it: white space is passed over anywhere, the padding may be missing, and bits beyond the last byte are dropped.
+/// Decodes base64 as the web does. White space is ignored everywhere, padding may be missing, and bits beyond the last
+/// byte are dropped.
 ///
 /// Source: WHATWG Infra, section 7, "forgiving-base64 decode".
 public enum ForgivingBase64 {
-    /// The bytes that the text stands for.
+    /// Decodes the text.
     ///
-    /// - Throws: What is wrong with the text and where, before anything is decoded.
+    /// - Throws: The fault in the text and its position, before anything is decoded.
     public static func decode(_ text: String) throws(Base64Error) -> [UInt8] {
         try decode(text.utf8.span)
     }
 
-    /// The bytes that the text, as ASCII or any superset of it, stands for.
+    /// Decodes text in ASCII or any superset of it.
     ///
-    /// - Throws: What is wrong with the text and where, before anything is decoded.
+    /// - Throws: The fault in the text and its position, before anything is decoded.
     public static func decode(_ text: Span<UInt8>) throws(Base64Error) -> [UInt8] {
         let layout = try Base64Layout(validating: Base64Text(range: text.indices, isPercentEncoded: false), in: text)
         var decoder = Base64Decoder(layout)

@@ -2,7 +2,8 @@
 
 /// Percent-decodes a range of text in pieces.
 ///
-/// The text is not kept: each call is handed the same one. A percent sign that starts no escape is passed on as it is.
+/// Does not retain the text. Each call receives the same text. A percent sign that starts no escape is passed on
+/// unchanged.
 ///
 /// Source: WHATWG URL, "percent-decode".
 struct PercentDecoder: Sendable {
@@ -14,7 +15,8 @@ struct PercentDecoder: Sendable {
         end = range.upperBound
     }
 
-    /// How many bytes the range decodes to. It is the length of the range if, and only if, there is no escape in it.
+    /// The number of bytes that the range decodes to. It equals the length of the range if, and only if, there is no
+    /// escape.
     static func decodedCount(of range: Range<Int>, in text: Span<UInt8>) -> Int {
         let text = text.extracting(0..<range.upperBound)
         var count = range.count
@@ -35,9 +37,11 @@ struct PercentDecoder: Sendable {
         return count
     }
 
-    /// Decodes the next bytes into the buffer, as many as there are and as it holds, and says how many they were.
+    /// Decodes the next bytes into the buffer, until the text or the buffer ends.
     ///
-    /// Of the buffer after those bytes, some may be overwritten.
+    /// May overwrite bytes of the buffer after the decoded ones.
+    ///
+    /// - Returns: The number of decoded bytes.
     mutating func decode(_ text: Span<UInt8>, into buffer: inout MutableSpan<UInt8>) -> Int {
         let text = text.extracting(0..<end)
         var written = 0

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The one range of bytes that a `Range` field asks for.
+/// The one range of bytes that a `Range` field requests.
 ///
 /// RFC 9110 §14.1.2
 package enum ByteRange: Hashable, Sendable {
-    /// From `first` to `last`, both included; `nil`: to the end.
+    /// From the first byte to the last, both included; `nil` means to the end.
     case from(_ first: Int64, through: Int64?)
-    /// As many bytes as these at the end.
+    /// This many bytes at the end.
     case suffix(Int64)
 
-    /// - Returns: `nil` for a field that is to be ignored, as RFC 9110 §14.2 allows or demands: another unit than bytes, a malformed value,
-    ///   and several ranges, which would need a body of several parts.
+    /// - Returns: `nil` for a field to ignore, as RFC 9110 §14.2 allows or demands: a unit other than bytes, a
+    ///   malformed value, or several ranges, which would need a body of several parts.
     package init?(fieldValue: String) {
         let halves = fieldValue.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2, halves[0].lowercased() == "bytes" else { return nil }
@@ -28,12 +28,12 @@ package enum ByteRange: Hashable, Sendable {
 
     package enum Answer: Hashable, Sendable {
         case part(Range<Int64>)
-        /// The suffix of something empty, which is satisfiable but has no `Content-Range`.
+        /// The suffix of an empty file. It is satisfiable but has no `Content-Range`.
         case whole
         case notSatisfiable
     }
 
-    /// Which bytes of something `size` bytes long are meant.
+    /// The bytes that the range selects from a total of `size` bytes.
     package func resolved(in size: Int64) -> Answer {
         switch self {
         case .suffix(0): .notSatisfiable
@@ -43,7 +43,7 @@ package enum ByteRange: Hashable, Sendable {
         }
     }
 
-    /// Decimal digits alone. Beyond `Int64` there is no file, so a larger number is as good as the largest.
+    /// Accepts decimal digits only. No file is larger than `Int64`, so a larger number counts as the largest.
     private static func number(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
         return Int64(text) ?? .max

@@ -3,16 +3,17 @@
 internal import HTTPTypes
 public import PortolanCore
 
-/// Loads `file:` URLs: regular files of this machine, read piece by piece and never held in memory as a whole.
+/// Loads `file:` URLs. Reads regular files of this machine piece by piece, and never buffers a whole file.
 ///
-/// GET delivers the file, HEAD its response alone. The response has no status; its fields are `Content-Type`, `Content-Length`,
-/// `Last-Modified` and `Accept-Ranges`. A `Range` field with one range of bytes is served, and the response then says which with
-/// `Content-Range`; several ranges in one field, other units and malformed values give the whole file (RFC 9110 §14.2). `If-Range` is
-/// honoured with a date as `Last-Modified` gave it.
+/// GET delivers the file, and HEAD only its response. The response has no status. Its fields are `Content-Type`,
+/// `Content-Length`, `Last-Modified` and `Accept-Ranges`. A `Range` field with one range of bytes is served, and
+/// `Content-Range` names that range in the response. Several ranges in one field, other units and malformed values give
+/// the whole file (RFC 9110 §14.2). `If-Range` is honoured with a date exactly as in `Last-Modified`.
 ///
-/// The host of the URL is empty, `localhost` or `localhost.`; its query and fragment are ignored, as browsers do. Symbolic links are followed. Directories,
-/// FIFOs, sockets and devices are refused, and nothing ever waits on one. A file that shrinks while it is read fails the load with
-/// ``LoadError/Code/truncated``; of one that grows, the length that was announced is delivered.
+/// The host of the URL is empty, `localhost` or `localhost.`. The query and the fragment are ignored, as in browsers.
+/// Symbolic links are followed. Directories, FIFOs, sockets and devices are refused, and the handler never waits on
+/// one. A file that shrinks while it is read fails the load with ``LoadError/Code/truncated``. Of a file that grows,
+/// only the announced length is delivered.
 ///
 /// RFC 8089
 public struct FileHandler: ProtocolHandler {
@@ -20,8 +21,8 @@ public struct FileHandler: ProtocolHandler {
     private let types: MIMETypeDatabase
 
     /// - Parameters:
-    ///   - threads: where files are read. A load holds a thread only while the client takes what it delivers.
-    ///   - types: what the names of files say of their contents.
+    ///   - threads: the threads that read files. A load holds a thread only while the client accepts its data.
+    ///   - types: maps file names to the types of their contents.
     public init(threads: LoadThreadPool = .shared, types: MIMETypeDatabase = MIMETypeDatabase()) {
         self.threads = threads
         self.types = types

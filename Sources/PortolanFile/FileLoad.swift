@@ -4,22 +4,22 @@ internal import HTTPTypes
 internal import PortolanCore
 import Synchronization
 
-/// One load of a `file:` URL: reads on a thread that may block, piece by piece, as fast as the client takes them.
+/// One load of a `file:` URL. Reads piece by piece, on a thread that may block, as fast as the client accepts data.
 ///
-/// While the client pauses the load, only the open file is held: a resume takes a thread and a buffer again. The three calls are put in turn
-/// by ``SerialCalls``, so a resume that overtakes the pause it answers is carried out by the thread that is still reading.
+/// A paused load holds only the open file. A resume takes a thread and a buffer again. ``SerialCalls`` serialises the
+/// three calls. If a resume overtakes the pause that it answers, the thread that is still reading performs it.
 final class FileLoad: StallExplaining {
     private let request: Request
     private let client: any ProtocolClient
     private let threads: LoadThreadPool
     private let types: MIMETypeDatabase
     private let calls = SerialCalls()
-    /// What goes on at the next resume; changed in a turn only.
+    /// The transfer that the next resume continues. Only the thread that performs a call changes it.
     private let transfer = Mutex<FileTransfer?>(nil)
-    /// Read between two pieces, so that no further piece is read once the load was stopped.
+    /// Checked between two pieces, so that no further piece is read after a stop.
     private let isStopped = Atomic(false)
     private let waitsForThread = Atomic(false)
-    /// Why no thread could be had for a turn.
+    /// The reason why no thread was available for a call.
     private let refusal = Mutex<LoadError?>(nil)
 
     init(_ request: Request, client: any ProtocolClient, threads: LoadThreadPool, types: MIMETypeDatabase) {
@@ -80,7 +80,7 @@ final class FileLoad: StallExplaining {
         try proceed(transfer, after: client.didReceive(response, storage: .notAllowed))
     }
 
-    /// Delivers pieces until the client pauses or stops the load, or all are delivered.
+    /// Delivers pieces until the client pauses or stops the load, or all bytes are delivered.
     private func proceed(_ transfer: consuming FileTransfer, after answer: Flow = .keepGoing) throws(LoadError) {
         var answer = answer
         var buffer = PieceBuffer(forLength: transfer.remaining)
@@ -96,7 +96,7 @@ final class FileLoad: StallExplaining {
             guard let next = try transfer.deliverPiece(in: &buffer, to: client) else { break }
             answer = next
         }
-        // The descriptor goes before the client hears of the end.
+        // Close the descriptor before the client receives the end.
         _ = consume transfer
         client.didFinishLoading()
     }

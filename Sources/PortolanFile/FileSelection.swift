@@ -3,9 +3,9 @@
 internal import HTTPTypes
 internal import PortolanCore
 
-/// Which bytes of a file a request asks for, and what the response says of them.
+/// The bytes of a file that a request selects, and the response that describes them.
 struct FileSelection {
-    /// The bytes to deliver; `nil` where the file does not know its size: all there are.
+    /// The bytes to deliver; `nil` means all bytes, if the size of the file is not known.
     let range: Range<Int64>?
     private let isPart: Bool
     private let size: Int64?
@@ -36,15 +36,15 @@ struct FileSelection {
         }
     }
 
-    /// `Range` means something to GET alone, and only while an `If-Range` holds: the date exactly as `Last-Modified` gave it. Files have no
-    /// entity tags, so a tag never holds.
+    /// `Range` applies to GET only, and only if an `If-Range` field holds. `If-Range` must be exactly the date in
+    /// `Last-Modified`. Files have no entity tags, so a tag never holds.
     private static func wantedRange(in request: Request, lastModified: HTTPDate?) -> ByteRange? {
         guard request.method == .get, let field = request.fields[.range] else { return nil }
         if let validator = request.fields[.ifRange], validator != lastModified?.description { return nil }
         return ByteRange(fieldValue: field)
     }
 
-    /// The response has no status, for `file:` has none: that a part is delivered is told by `Content-Range`.
+    /// The response has no status, because `file:` has none. `Content-Range` shows that a part is delivered.
     func response(to request: Request, type: MIMEType) -> Response {
         let length = range.map { $0.upperBound - $0.lowerBound }
         var fields: HTTPFields = [.contentType: type.description]

@@ -2,17 +2,18 @@
 
 internal import PortolanCore
 
-/// A file that is on its way to a client: open, with the place up to which it was read.
+/// An open file that is being delivered to a client, and the offset up to which it was read.
 ///
-/// The length is settled at the start. A file that grows meanwhile is delivered up to that length; one that shrinks fails the load.
+/// The length is fixed at the start. A file that grows is delivered up to that length. A file that shrinks fails the
+/// load.
 struct FileTransfer: ~Copyable, Sendable {
     let file: RegularFile
     private var offset: Int64
     private let start: Int64
-    /// One past the last byte to be delivered; `nil`: wherever the file ends.
+    /// The offset after the last byte to deliver; `nil` means the end of the file.
     private let end: Int64?
 
-    /// - Parameter range: which bytes; `nil` for a file that does not know its size: all.
+    /// - Parameter range: the bytes to deliver; `nil` means all bytes, if the size of the file is not known.
     init(_ file: consuming RegularFile, range: Range<Int64>?) {
         start = range?.lowerBound ?? 0
         end = range?.upperBound
@@ -21,13 +22,14 @@ struct FileTransfer: ~Copyable, Sendable {
         if (remaining ?? .max) > Int64(PieceBuffer.largest) { self.file.expectSequentialReads() }
     }
 
-    /// How many bytes are still to be delivered, if that is known.
+    /// The number of bytes still to deliver, if it is known.
     var remaining: Int64? { end.map { $0 - offset } }
 
     /// Delivers the next piece.
     ///
-    /// - Returns: the client's answer; `nil` when all was delivered before.
-    /// - Throws: ``LoadError/Code/truncated`` when the file has become shorter; what ``RegularFile/read(into:atMost:from:)`` throws.
+    /// - Returns: the client's answer; `nil` if all bytes were delivered before.
+    /// - Throws: ``LoadError/Code/truncated`` if the file became shorter; the errors of
+    ///   ``RegularFile/read(into:atMost:from:)``.
     mutating func deliverPiece(in buffer: inout PieceBuffer, to client: any ProtocolClient) throws(LoadError) -> Flow? {
         if remaining == 0 { return nil }
         let count = try buffer.read(from: file, at: offset, atMost: remaining)

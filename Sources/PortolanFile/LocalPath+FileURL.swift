@@ -3,12 +3,13 @@
 package import PortolanCore
 
 extension LocalPath {
-    /// The file that a `file:` URL names on this machine.
+    /// The path of the file that a `file:` URL names on this machine.
     ///
-    /// The host is empty or `localhost`, which the URL parser has made empty already, or `localhost.`, which it has not; user information and a port are refused by the
-    /// parser. A query is left out, since RFC 8089 knows none and browsers ignore it too; so is the fragment. Percent-encoding is read
-    /// strictly: an octet that is written wrongly, one that ends the path for the kernel (`%00`), and one that would make two path segments
-    /// of one (`%2F`) are refused.
+    /// The host must be empty, `localhost` or `localhost.`. The URL parser makes `localhost` empty, but not
+    /// `localhost.`. The parser refuses user information and a port. The query is ignored, because RFC 8089 has none
+    /// and browsers ignore it too. The fragment is also ignored. Percent-encoding is decoded strictly. Three kinds of
+    /// octets are refused: a malformed one, one that ends the path for the kernel (`%00`), and one that would split a
+    /// path segment in two (`%2F`).
     ///
     /// - Throws: ``LoadError/Code/badURL``.
     ///

@@ -5,11 +5,12 @@ import Synchronization
 
 /// Loads `http:` and `https:` URLs: HTTP/1.1 (RFC 9112) and HTTP/2 (RFC 9113), with the meaning of RFC 9110.
 ///
-/// Its loads share its connections. Everything is made when the first load starts: a handler that is never asked has neither thread nor socket.
+/// Its loads share its connections. Everything is made when the first load starts. A handler without loads has neither
+/// thread nor socket.
 public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
-    /// `multipart/x-mixed-replace` brings one response for each part.
+    /// `multipart/x-mixed-replace` delivers one response for each part.
     public let traits: HandlerTraits = [.multipart, .stopsInTurn]
     private let configuration: HTTPConfiguration
     private let pools = Mutex<HTTPConnectionPools?>(nil)
@@ -28,7 +29,7 @@ public final class HTTPHandler: ProtocolHandler {
         }
     }
 
-    /// After a failure the next load makes another try.
+    /// After a failure the next load tries again.
     private func sharedEngine() throws(LoadError) -> HTTPConnectionPools {
         try pools.withLock { pools throws(LoadError) in
             if let pools { return pools }
@@ -38,7 +39,7 @@ public final class HTTPHandler: ProtocolHandler {
         }
     }
 
-    /// Closes the connections that no load uses just now.
+    /// Closes the connections that carry no load.
     public func closeIdleConnections() {
         pools.withLock { $0 }?.closeIdleConnections()
     }

@@ -10,19 +10,20 @@ package enum BodyFraming: Sendable, Equatable {
     case none
     case length(Int64)
     case chunked
-    /// With the connection.
+    /// The body ends with the connection.
     case untilClose
-    /// No body and no HTTP from here on: the connection is a tunnel.
+    /// No body. From here on the connection is a tunnel and carries no more HTTP.
     case tunnel
 
-    /// The rules of RFC 9112 §6.3, in their order.
+    /// Applies the rules of RFC 9112 §6.3, in their order.
     ///
-    /// Where Transfer-Encoding and Content-Length both stand, Transfer-Encoding counts (rule 3). A Transfer-Encoding without chunked ends with the
-    /// connection (rule 4); the codings to undo are in ``FramingFields/transferCodings``. A coding that is unknown, and one over chunked, is a fault: what
-    /// would be delivered is not what the server means (§6.1).
+    /// If a response has both Transfer-Encoding and Content-Length, Transfer-Encoding counts (rule 3). A body whose
+    /// Transfer-Encoding does not include chunked ends with the connection (rule 4). ``FramingFields/transferCodings``
+    /// lists the codings to undo. An unknown coding and a coding applied over chunked are errors, because the delivered
+    /// bytes would not be what the server means (§6.1).
     ///
-    /// - Parameter method: of the request that is answered.
-    /// - Throws: what makes the framing invalid: then nothing that follows on the connection means anything.
+    /// - Parameter method: the method of the request.
+    /// - Throws: the reason why the framing is invalid. Nothing that follows on the connection means anything then.
     package init(method: HTTPRequest.Method, head: ResponseHead) throws(ResponseSyntaxError) {
         let framing = head.framing
         switch head.status {
@@ -41,10 +42,11 @@ package enum BodyFraming: Sendable, Equatable {
 }
 
 extension ResponseHead {
-    /// Whether another request may be sent on the connection when the body has ended.
+    /// Whether another request may be sent on the connection after the body has ended.
     ///
-    /// Not if either side could see the end of this response elsewhere than we do: Transfer-Encoding together with Content-Length, or in
-    /// HTTP/1.0 (RFC 9112 §6.1); lengths that are faulty though they don't count; a body announced where there can be none.
+    /// `false` if one side could see the end of this response elsewhere than the client does. This is the case for
+    /// Transfer-Encoding together with Content-Length, for Transfer-Encoding in HTTP/1.0 (RFC 9112 §6.1), for invalid
+    /// lengths even if they don't count, and for an announced body where none is possible.
     ///
     /// RFC 9112 §9.3
     package func allowsReuse(after body: BodyFraming) -> Bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The sets of octets that HTTP/1.1 is written with.
+/// The octet classes of the HTTP/1.1 grammar.
 ///
 /// RFC 9110 §5.6; RFC 5234 appendix B.1
 extension UInt8 {
@@ -15,7 +15,7 @@ extension UInt8 {
     package static let quote = UInt8(ascii: "\"")
     package static let backslash = UInt8(ascii: "\\")
 
-    /// `tchar`: the two words hold a bit for each of the 128 octets of ASCII.
+    /// Whether the octet is a `tchar`. The two words hold one bit for each of the 128 ASCII octets.
     @inline(__always)
     package var isTokenOctet: Bool {
         guard self < 0x80 else { return false }
@@ -23,20 +23,21 @@ extension UInt8 {
         return (word &>> UInt64(self & 63)) & 1 != 0
     }
 
-    /// SP or HTAB: what `OWS` and `BWS` are made of.
+    /// Whether the octet is SP or HTAB, the octets of `OWS` and `BWS`.
     @inline(__always)
     package var isBlank: Bool { self == .space || self == .tab }
 
     package var isDecimalDigit: Bool { self &- 0x30 < 10 }
 
-    /// What `quoted-string` may hold beside its escapes: HTAB, SP, VCHAR and obs-text, without quote and backslash.
+    /// Whether `quoted-string` may hold the octet without an escape: HTAB, SP, VCHAR and obs-text, except quote and
+    /// backslash.
     var isQuotedText: Bool { self != .quote && self != .backslash && isFieldOctet }
 
-    /// HTAB, SP, VCHAR or obs-text: every octet that a sender may put in a field value.
+    /// Whether the octet is HTAB, SP, VCHAR or obs-text. A sender may put these octets in a field value.
     @inline(__always)
     package var isFieldOctet: Bool { self >= 0x20 ? self != 0x7F : self == .tab }
 
-    /// The letter in lower case; any other octet as it is.
+    /// The letter in lower case. Any other octet is unchanged.
     @inline(__always)
     package var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 
@@ -50,7 +51,7 @@ extension UInt8 {
 }
 
 extension Span<UInt8> {
-    /// The range of the octets between blanks at both ends of `range`.
+    /// `range` without the blanks at both ends.
     @inline(__always)
     package func trimmed(_ range: Range<Int>) -> Range<Int> {
         var (start, end) = (range.lowerBound, range.upperBound)
@@ -59,14 +60,14 @@ extension Span<UInt8> {
         return start..<end
     }
 
-    /// Whether the octets are those of `text`, which is in lower case, letters in any case.
+    /// Whether the octets equal `text`, ignoring the case of letters. `text` is in lower case.
     package func equalsIgnoringCase(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in indices where unsafe self[index].lowercased != text.utf8Start[index] { return false }
         return true
     }
 
-    /// The text that the octets stand for in ISO-8859-1.
+    /// The octets decoded as ISO-8859-1.
     package var latin1Text: String {
         if isASCII { return utf8Text }
         var scalars = String.UnicodeScalarView()
@@ -74,7 +75,7 @@ extension Span<UInt8> {
         return String(scalars)
     }
 
-    /// The text that the octets stand for in UTF-8.
+    /// The octets decoded as UTF-8.
     @inline(__always)
     package var utf8Text: String {
         unsafe withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
@@ -89,7 +90,7 @@ extension Span<UInt8> {
 }
 
 extension RawSpan {
-    /// Lends the bytes as octets.
+    /// Calls `body` with the bytes as borrowed octets.
     @inline(__always)
     package func withOctets<Result, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         try unsafe withUnsafeBytes { (bytes) throws(Failure) in

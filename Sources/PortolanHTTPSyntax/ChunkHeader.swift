@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is sent round the data of a chunked request body.
+/// The bytes that frame the data of a chunked request body.
 ///
 ///     ChunkHeader.write(count: bytes.count, to: &output)   // 1F40 CR LF
 ///     … the bytes …
 ///     output.append(ChunkHeader.end.span)                  // CR LF
-///     … and once, behind the last chunk:
+///     … and once, after the last chunk:
 ///     output.append(ChunkHeader.last.span)                 // 0 CR LF CR LF
 ///
 /// RFC 9112 §7.1
 package enum ChunkHeader {
-    /// Bytes of the longest size line: sixteen digits and the line's end.
+    /// Bytes of the longest size line: sixteen digits and the line end.
     package static let longest = 18
     package static let end: [UInt8] = [.carriageReturn, .lineFeed]
     package static let last: [UInt8] = Array("0\r\n\r\n".utf8)
 
-    /// Appends the line that starts a chunk of `count` bytes, one at least: none would end the body.
+    /// Appends the line that starts a chunk of `count` bytes. `count` is at least 1, because an empty chunk would end
+    /// the body.
     package static func write(count: Int, to output: inout OutputRawSpan) {
         precondition(count > 0, "a chunk of no bytes ends the body")
         var shift = (Int.bitWidth - count.leadingZeroBitCount - 1) / 4 * 4

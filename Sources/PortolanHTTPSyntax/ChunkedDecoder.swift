@@ -2,17 +2,17 @@
 
 package import HTTPTypes
 
-/// Takes the chunked transfer coding off, in pieces of any size; the data is handed on where it lies.
+/// Removes the chunked transfer coding from input in pieces of any size, without copying the data.
 ///
-/// Sizes, extensions and the ends of chunks are taken strictly, with CR LF; blanks may follow a size. Trailers are read as the fields of a
-/// head are, and kept apart from those (RFC 9110 §6.5).
+/// Sizes, extensions and chunk ends are parsed strictly and need CR LF. Blanks may follow a size. Trailers are parsed
+/// like the fields of a head, but returned separately (RFC 9110 §6.5).
 ///
 /// RFC 9112 §7.1
 package struct ChunkedDecoder: Sendable {
     package enum Piece: Sendable {
-        /// All bytes are taken, and the body goes on.
+        /// All bytes were consumed, and the body continues.
         case needMore
-        /// Where in the input the next bytes of the body lie; at least one.
+        /// The range of the next body bytes in the input. It is never empty.
         case data(Range<Int>)
         /// The body and its trailers are complete.
         case end(trailers: HTTPFields)
@@ -31,7 +31,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private var state = State.firstDigit
-    /// Of the chunk: first its size, then what of it is to come.
+    /// First the size of the chunk, then its remaining bytes.
     private var remaining: Int64 = 0
     private var parameters = ParameterScanner()
     private var extensionsOfChunk = 0
@@ -44,12 +44,12 @@ package struct ChunkedDecoder: Sendable {
         trailers = FieldSectionParser(trailersWithin: limits)
     }
 
-    /// What it means when the connection ends before the body does.
+    /// The error if the connection ends before the body does.
     package var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(.cutInBody) }
 
-    /// Takes bytes of `input` from `offset` on, up to the end of the next data in it, or of the body.
+    /// Consumes bytes of `input` from `offset` on, up to the end of the next data in `input`, or of the body.
     ///
-    /// Call it until it needs more. After an error the decoder is of no use.
+    /// Call it until it returns `.needMore` or `.end`. After an error the decoder must not be used.
     package mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
         try input.withOctets { (octets) throws(ResponseSyntaxError) in try next(octets, from: &offset) }
     }
@@ -78,7 +78,7 @@ package struct ChunkedDecoder: Sendable {
         return .needMore
     }
 
-    /// Takes an octet that is neither data nor of a trailer.
+    /// Consumes an octet that belongs neither to the data nor to a trailer.
     @inline(__always)
     private mutating func take(_ octet: UInt8) throws(ResponseSyntaxError) {
         switch state {
@@ -109,7 +109,7 @@ package struct ChunkedDecoder: Sendable {
             return
         }
         guard remaining <= Int64.max >> 4 else { throw ResponseSyntaxError(.chunkSizeTooLarge) }
-        if remaining == 0 { try countExtension() }  // a zero in front
+        if remaining == 0 { try countExtension() }  // a leading zero
         remaining = remaining << 4 | Int64(digit)
     }
 

@@ -2,16 +2,17 @@
 
 package import HTTPTypes
 
-/// Ready names for the fields that responses mostly have, so that a head is read without making a name anew for each field.
+/// Prebuilt names of the fields that most responses have, so that parsing a head makes no new name for each field.
 ///
-/// Each stands in two spellings, `Content-Type` and `content-type`; a name in another spelling is not found.
+/// The table has each name in two spellings, such as `Content-Type` and `content-type`. A name in another spelling is
+/// not found.
 package final class FieldNameTable: Sendable {
     package static let common = FieldNameTable(of: commonNames)
 
     private struct Entry: Sendable {
         let name: HTTPField.Name
         let role: FramingRole
-        /// Where in `spellings` the name stands.
+        /// The offset of the name in `spellings`.
         let start: Int
         let count: Int
     }
@@ -20,7 +21,8 @@ package final class FieldNameTable: Sendable {
 
     private let entries: [Entry]
     private let spellings: [UInt8]
-    /// For each hash the number of an entry, plus one; zero where there is none. An entry whose slot is taken stands in the next free one.
+    /// For each hash the index of an entry plus one, or 0 if there is none. An entry whose slot is taken is in the next
+    /// free slot.
     private let slots: [UInt16]
 
     private init(of names: [String]) {
@@ -41,7 +43,7 @@ package final class FieldNameTable: Sendable {
         self.slots = slots
     }
 
-    /// The name that is written with these octets, if it is in the table, and what it means for the framing.
+    /// Returns the name with exactly this spelling, and its role in the framing, if the table has it.
     @inline(__always)
     package func find(_ octets: Span<UInt8>) -> (name: HTTPField.Name, role: FramingRole)? {
         guard !octets.isEmpty else { return nil }
@@ -85,7 +87,7 @@ package final class FieldNameTable: Sendable {
     ]
 }
 
-/// What a field says about where the message ends and what becomes of the connection.
+/// The meaning of a field for the end of the message and for the connection.
 package enum FramingRole: Sendable {
     case none, contentLength, transferEncoding, connection
 

@@ -2,28 +2,31 @@
 
 import HTTPTypes
 
-/// Reads field lines up to the empty line: those of a head, or trailers.
+/// Parses the field lines of a head or of trailers, up to the empty line.
 ///
-/// Strict: a name is a token, and a line has a colon. Tolerant where a client may be: LF alone ends a line (RFC 9112 §2.2); a line that
-/// starts with a blank continues the one before, as one SP (§5.2); blanks before the colon are dropped, as a proxy would (§5.1). Control
-/// characters other than NUL, CR and LF stay in a value (RFC 9110 §5.5), and so do octets above 0x7F, as they are.
+/// Strict rules: a name is a token, and a line has a colon. Lenient where a client may be: LF alone ends a line (RFC
+/// 9112 §2.2); a line that starts with a blank continues the previous line, joined with one SP (§5.2); blanks before
+/// the colon are dropped, as a proxy would (§5.1). A value keeps control characters other than NUL, CR and LF (RFC 9110
+/// §5.5). It also keeps octets above 0x7F unchanged.
 ///
-/// A parser that is used again begins with the fields of the section before: a line that stands where it stood then costs a comparison.
+/// A reused parser starts with the fields of the previous section. A line that equals the previous section's line at
+/// the same index then costs one comparison.
 struct FieldSectionParser {
-    /// Up to `count` those of this section; behind them may be some of the section before, until it ends.
+    /// The first `count` fields belong to this section. Until the section ends, fields of the previous section may
+    /// follow.
     private(set) var fields = HTTPFields()
     private var count = 0
-    /// The lines that the first of `fields` were made from.
+    /// The lines from which the first elements of `fields` were parsed.
     private var recent = RecentLines()
     private(set) var framing = FramingFields()
     private var lines = LineReader()
-    /// Bytes that the section may still have.
+    /// Remaining bytes that the section may have.
     private var remaining: Int
     private let largestSection: Int
     private let longestLine: Int
     private let mostFields: Int
     private let sectionRule: ResponseSyntaxError.Rule
-    /// The value of the last field as far as it is known, once a line has continued it.
+    /// The value of the last field, once a continuation line has extended it.
     private var continued: [UInt8]?
     private var hasContinuedFramingField = false
     private var lastRole = FramingRole.none
@@ -46,7 +49,7 @@ struct FieldSectionParser {
         sectionRule = rule
     }
 
-    /// Makes ready for another section.
+    /// Prepares for the next section.
     mutating func startAgain() {
         count = 0
         framing = FramingFields()
@@ -54,10 +57,10 @@ struct FieldSectionParser {
         hasContinuedFramingField = false
     }
 
-    /// Takes lines from `offset` on; true when the empty line was among them, after which `offset` is behind it.
+    /// Consumes lines from `offset` on. Returns true after the empty line; `offset` is then behind it.
     mutating func parse(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> Bool {
         while true {
-            // Each line counts with two bytes for its end; the empty one is free.
+            // Each line counts two bytes for its end. The empty line counts none.
             let isLineLimit = longestLine <= remaining - 2
             let limit = max(0, isLineLimit ? longestLine : remaining - 2)
             let line = try lines.next(in: input, from: &offset, atMost: limit, orBreak: isLineLimit ? .fieldLineTooLong : sectionRule)
@@ -69,7 +72,7 @@ struct FieldSectionParser {
         }
     }
 
-    /// - Returns: whether the line is the empty one.
+    /// - Returns: whether the line is empty.
     @inline(__always)
     private mutating func take(_ line: Span<UInt8>) throws(ResponseSyntaxError) -> Bool {
         guard !line.isEmpty else {
@@ -135,7 +138,8 @@ struct FieldSectionParser {
         if role != .none { framing.note(role, value) }
     }
 
-    /// HTTPFields leaves a field as it is for one that is equal: with the name in another case, or a text that Unicode takes for the same.
+    /// Replaces a field even if `HTTPFields` considers both equal. `HTTPFields` does not store a field that equals the
+    /// existing one, for example with the name in another case or with a text that Unicode considers the same.
     private mutating func replaceField(at place: Int, with field: HTTPField) {
         if fields[place] == field { fields[place] = HTTPField(name: field.name, value: field.value.isEmpty ? "-" : "") }
         fields[place] = field
@@ -160,7 +164,7 @@ struct FieldSectionParser {
         return (name, FramingRole(of: name))
     }
 
-    /// Text goes in as such, which is quick; what is no UTF-8, or holds control characters, as bytes.
+    /// Stores visible ASCII and spaces as text, which is fast, and any other value as bytes.
     @inline(__always)
     private static func field(_ name: HTTPField.Name, _ value: Span<UInt8>) -> HTTPField {
         for index in value.indices where !(0x20..<0x7F).contains(value[index]) {
@@ -178,7 +182,7 @@ struct FieldSectionParser {
         try Self.validate(more, of: line)
         var value = continued ?? (unsafe fields[count - 1].withUnsafeBytesOfValue { unsafe [UInt8]($0) })
         guard value.count + 1 + more.count <= longestLine else { throw ResponseSyntaxError(.fieldLineTooLong) }
-        continued = nil  // so that the bytes are added in place
+        continued = nil  // so that the append happens in place
         value.append(.space)
         unsafe more.withUnsafeBufferPointer { unsafe value.append(contentsOf: $0) }
         continued = value
@@ -192,7 +196,7 @@ struct FieldSectionParser {
         self.continued = nil
     }
 
-    /// What was noted of a line was the start of the value only.
+    /// Records the framing fields again, because only the first line of a continued value was recorded.
     private mutating func noteFramingAgain() {
         framing = FramingFields()
         framing.isSuspect = true

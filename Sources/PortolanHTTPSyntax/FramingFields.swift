@@ -2,39 +2,40 @@
 
 package import PortolanCoding
 
-/// What the fields of a head say about framing: Content-Length, Transfer-Encoding and Connection, noted line by line.
+/// The framing information in the fields of a head: Content-Length, Transfer-Encoding and Connection. Collected line by
+/// line.
 ///
-/// A fault is kept, not thrown, because it counts only where the field does: a malformed Content-Length of a response that has no body
-/// anyway is none. ``BodyFraming`` decides.
+/// An error is stored and not thrown, because it counts only where the field does. A malformed Content-Length is no
+/// error in a response that has no body. ``BodyFraming`` decides.
 package struct FramingFields: Sendable, Equatable {
-    /// The one length that all Content-Length lines agree on.
+    /// The length on which all Content-Length lines agree.
     package var contentLength: Int64?
     private var lengthDigits = 0
-    /// Why the lengths given are none.
+    /// The error in Content-Length, if there is one.
     package var contentLengthFault: ResponseSyntaxError?
     var hasTransferEncoding = false
     var transferEncodingFault: ResponseSyntaxError?
-    /// Whether chunked is the last coding, which makes it the framing.
+    /// Whether chunked is the last coding and so delimits the body.
     var isChunked = false
-    /// The transfer codings beside chunked, in the order in which they were applied.
+    /// The transfer codings other than chunked, in the order in which they were applied.
     ///
-    /// A client that sends no TE gets none from a sound server (RFC 9112 §7.4). A body with any of them is not what the server means until
-    /// they are undone, the last first.
+    /// A correct server sends none to a client that sends no TE (RFC 9112 §7.4). A body has its intended content only
+    /// after they are undone, the last one first.
     package var transferCodings: [ContentCoding] = []
     /// `Connection: close`.
     package var closes = false
     /// `Connection: keep-alive`.
     var keepsAlive = false
-    /// A line that says it is written so that another recipient may read something else: continued on a next line, or with a blank before
-    /// the colon. The response counts; its connection is not used again.
+    /// Whether another recipient may read a line differently: a line that continues on the next line, a blank before
+    /// the colon, or an empty Transfer-Encoding. The response is accepted, but its connection is not used again.
     var isSuspect = false
 
-    /// More codings than anybody applies.
+    /// More codings than any server applies.
     private static let mostTransferCodings = 16
 
     package init() {}
 
-    /// Takes the value of one field line, without blanks around it.
+    /// Records the value of one field line, given without surrounding blanks.
     package mutating func note(_ role: FramingRole, _ value: Span<UInt8>) {
         switch role {
         case .none: break
@@ -46,8 +47,8 @@ package struct FramingFields: Sendable, Equatable {
 
     // MARK: Content-Length
 
-    /// A decimal number that fits 63 bits; several in a list, or in several lines, where all are written the same (RFC 9112 §6.3, rule 5; Fetch,
-    /// "extract a length").
+    /// Accepts a decimal number that fits in 63 bits. A list, or several lines, are accepted if all numbers are written
+    /// the same (RFC 9112 §6.3, rule 5; Fetch, "extract a length").
     private mutating func noteContentLength(_ value: Span<UInt8>) {
         var start = 0
         while start <= value.count {
@@ -85,7 +86,7 @@ package struct FramingFields: Sendable, Equatable {
     private mutating func noteTransferEncoding(_ value: Span<UInt8>) {
         var elements = ListElements(of: value)
         var isEmpty = true
-        // An empty list is as if it were not there: to us, and perhaps not to another recipient.
+        // For this client an empty list is the same as no field. Another recipient may disagree.
         defer { isSuspect = isSuspect || isEmpty }
         while let range = elements.next(in: value) {
             (isEmpty, hasTransferEncoding) = (false, true)
@@ -109,7 +110,7 @@ package struct FramingFields: Sendable, Equatable {
             return hasParameters ? .codingParameter : nil
         }
         guard !isChunked else { return .chunkedNotLast }
-        // RFC 2616 had it, for none; servers still send it.
+        // RFC 2616 defined it as no coding; servers still send it.
         if name.equalsIgnoringCase("identity") { return hasParameters ? .codingParameter : nil }
         guard let known = ContentCoding(name: name.latin1Text.lowercased()) else { return .unknownCoding }
         guard !hasParameters else { return .codingParameter }
@@ -120,7 +121,7 @@ package struct FramingFields: Sendable, Equatable {
 
     // MARK: Connection
 
-    /// Options that are not known say nothing, malformed ones neither.
+    /// Ignores unknown and malformed options.
     private mutating func noteConnection(_ value: Span<UInt8>) {
         if takeOption(value) { return }
         var elements = ListElements(of: value)
@@ -129,7 +130,7 @@ package struct FramingFields: Sendable, Equatable {
         }
     }
 
-    /// - Returns: whether it is one that is known.
+    /// - Returns: whether the option is known.
     private mutating func takeOption(_ option: Span<UInt8>) -> Bool {
         switch option.count {
         case 5 where option.equalsIgnoringCase("close"): closes = true

@@ -3,10 +3,10 @@
 package import HTTPTypes
 
 extension HTTPChallenge {
-    /// The challenges in all fields of a name, in their order.
+    /// Parses the challenges in all fields of one name, in their order.
     ///
-    /// Where a field is malformed, what stands before that counts, and the rest of that field does not: a challenge that was begun keeps the
-    /// parameters that were complete.
+    /// In a malformed field, the part before the error counts, and the rest is ignored. A challenge that has begun
+    /// keeps its complete parameters.
     ///
     /// - Complexity: linear in the bytes of the fields.
     package static func parse(_ name: HTTPField.Name, of fields: HTTPFields) -> [HTTPChallenge] {
@@ -22,7 +22,7 @@ extension HTTPChallenge {
     }
 }
 
-/// Reads the value of one field.
+/// Parses the value of one field.
 private struct ChallengeScanner {
     private(set) var challenges: [HTTPChallenge] = []
     private var position = 0
@@ -57,7 +57,7 @@ private struct ChallengeScanner {
         while position < value.count, condition(value[position]) { position += 1 }
     }
 
-    /// A token at the position, in lower case.
+    /// Reads the token at the position, in lower case.
     private mutating func token(in value: Span<UInt8>) -> String? {
         let start = position
         skip(in: value, while: \.isTokenOctet)
@@ -65,7 +65,8 @@ private struct ChallengeScanner {
         return value.extracting(start..<position).latin1Text.lowercased()
     }
 
-    /// `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`, where nothing else follows; the position stays where there is none.
+    /// Reads `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="` if nothing else follows in the element.
+    /// Otherwise the position does not change.
     private mutating func token68(in value: Span<UInt8>) -> String? {
         let start = position
         skip(in: value, while: \.isToken68Octet)
@@ -79,7 +80,7 @@ private struct ChallengeScanner {
         return text
     }
 
-    /// Whether a comma or the end follows; the blanks before it are taken.
+    /// Whether a comma or the end follows. If so, consumes the blanks before it.
     private mutating func isAtEndOfElement(_ value: Span<UInt8>) -> Bool {
         let start = position
         skip(in: value, while: \.isBlank)
@@ -88,7 +89,7 @@ private struct ChallengeScanner {
         return false
     }
 
-    /// Takes the value from the equals sign on, for the challenge that was begun.
+    /// Reads the value from the equals sign on, into the last challenge.
     private mutating func takeParameter(_ name: String, in value: Span<UInt8>) -> Bool {
         guard !challenges.isEmpty, challenges[challenges.count - 1].token68 == nil else { return false }
         position += 1
@@ -107,7 +108,7 @@ private struct ChallengeScanner {
         return true
     }
 
-    /// Takes the string that starts at the position; `false` where it does not end, or holds what it must not.
+    /// Reads the quoted string at the position. Returns `false` if it does not end or holds a forbidden octet.
     ///
     /// RFC 9110 §5.6.4
     private mutating func takeQuoted(_ value: Span<UInt8>, into text: inout [UInt8]) -> Bool {
@@ -129,14 +130,15 @@ private struct ChallengeScanner {
         return false
     }
 
-    /// UTF-8 where it is, else ISO-8859-1.
+    /// Decodes UTF-8 if the octets are valid UTF-8, otherwise ISO-8859-1.
     private static func text(_ octets: [UInt8]) -> String {
         String(validating: octets, as: UTF8.self) ?? octets.span.latin1Text
     }
 }
 
 extension UInt8 {
-    /// Of a token68, without its padding: those octets of a token that Base64 in either alphabet, hexadecimal and the like are made of.
+    /// Whether the octet may be part of a token68, except for its padding. These octets cover both Base64 alphabets,
+    /// hexadecimal and similar codings.
     fileprivate var isToken68Octet: Bool {
         switch self {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"): true

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field: a scheme, and what it says.
+/// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` field: a scheme with its parameters or its token68.
 ///
 /// RFC 9110 §11.3, §11.6.1
 package struct HTTPChallenge: Equatable, Sendable {
     /// In lower case.
     package let scheme: String
-    /// What stands in place of parameters, where it does.
+    /// The token68 that replaces the parameters, if there is one.
     var token68: String?
-    /// In the order received, names in lower case, values without their quotes.
+    /// In the order received. Names are in lower case, and values have no quotes.
     var parameters: [Parameter] = []
 
     struct Parameter: Equatable, Sendable {
@@ -16,7 +16,7 @@ package struct HTTPChallenge: Equatable, Sendable {
         let value: String
     }
 
-    /// The value under `name`, which is in lower case; of several, which the RFC forbids, the first.
+    /// The value of `name`, which is in lower case. If the name repeats, which the RFC forbids, the first value.
     package subscript(name: String) -> String? {
         parameters.first { $0.name == name }?.value
     }

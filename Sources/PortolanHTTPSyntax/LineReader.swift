@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// Cuts bytes into lines, however they come in pieces.
+/// Splits input in pieces of any size into lines.
 ///
-/// A line that lies in one piece is a range of it; one that is spread over several is put together, up to the limit. A line ends with LF;
-/// one CR before that belongs to the end (RFC 9112 §2.2).
+/// A line within one piece is returned as a range of it. A line that spans several pieces is assembled, up to the
+/// limit. LF ends a line; one CR before it belongs to the end (RFC 9112 §2.2).
 struct LineReader {
     enum Line {
-        /// Where the line lies in the input.
+        /// The range of the line in the input.
         case inInput(Range<Int>)
-        /// The line was put together from several pieces.
+        /// The line was assembled from several pieces.
         case assembled([UInt8])
     }
 
@@ -19,14 +19,16 @@ struct LineReader {
     /// Whether a line has begun and not ended.
     var isWithinLine: Bool { !pending.isEmpty }
 
-    /// How many bytes there are of a line that has not ended.
+    /// Number of buffered bytes of a line that has not ended.
     var unfinishedCount: Int { pending.count }
 
-    /// Takes the next line, without its end, from `offset` on; nil when all bytes are taken and it is not complete.
+    /// Reads the next line from `offset` on and returns it without its end. Returns nil if all bytes are consumed and
+    /// the line is incomplete.
     ///
     /// - Parameters:
-    ///   - limit: how many bytes the line may have.
-    ///   - rule: which rule a longer line breaks. It does as soon as that many bytes are there, whether it has ended or not.
+    ///   - limit: the maximum number of bytes of the line.
+    ///   - rule: the rule that a longer line breaks. The error is thrown as soon as more bytes are there, even if the
+    ///     line has not ended.
     @inline(__always)
     mutating func next(
         in input: Span<UInt8>, from offset: inout Int, atMost limit: Int, orBreak rule: ResponseSyntaxError.Rule

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The elements of a comma-separated list, without the blanks around them; empty elements are passed over.
+/// Iterates over the elements of a comma-separated list, without the blanks around them. Skips empty elements.
 ///
-/// A comma within a quoted string separates nothing.
+/// A comma within a quoted string does not separate elements.
 ///
 /// RFC 9110 §5.6.1.2
 struct ListElements {
@@ -27,7 +27,7 @@ struct ListElements {
     }
 }
 
-/// What may follow a coding or a chunk size: names with values, each after a semicolon.
+/// The parameters that may follow a coding or a chunk size: names with values, each after a semicolon.
 enum Parameters {
     /// Whether the octets are `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
     static func areValid(_ octets: Span<UInt8>) -> Bool {
@@ -37,7 +37,7 @@ enum Parameters {
     }
 }
 
-/// Reads parameters octet by octet, and keeps nothing of them.
+/// Validates parameters octet by octet, and stores none of them.
 ///
 /// RFC 9112 §7 (`transfer-parameter`), §7.1.1 (`chunk-ext`)
 struct ParameterScanner {
@@ -47,7 +47,7 @@ struct ParameterScanner {
 
     private var state = State.beforeSemicolon
 
-    /// Whether the octets until now can be all of them.
+    /// Whether the parameters may end here.
     var isComplete: Bool {
         switch state {
         case .beforeSemicolon, .name, .beforeEquals, .value, .afterQuote: true
@@ -55,10 +55,10 @@ struct ParameterScanner {
         }
     }
 
-    /// Whether nothing but blanks came until now.
+    /// Whether only blanks were read so far.
     var isEmpty: Bool { state == .beforeSemicolon }
 
-    /// Takes one octet; false where it can't stand there.
+    /// Reads one octet. Returns false if it is not allowed at this place.
     mutating func take(_ octet: UInt8) -> Bool {
         switch state {
         case .beforeSemicolon, .afterQuote:

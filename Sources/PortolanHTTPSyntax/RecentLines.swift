@@ -2,9 +2,11 @@
 
 import Glibc
 
-/// The field lines of the head before, by their place: a server mostly sends the same ones again, and what was made of them can be kept.
+/// The field lines of the previous head, by their index. A server mostly sends the same lines again, so the parsed
+/// fields can be reused.
 ///
-/// Bounded, for it lives as long as the connection: lines beyond the sixty-fourth, or beyond 4 KiB in all, are not remembered.
+/// Bounded, because it lives as long as the connection. Lines after the sixty-fourth, or beyond 4 KiB in all, are not
+/// stored.
 struct RecentLines {
     private static let mostLines = 64
     private static let mostBytes = 4 << 10
@@ -13,7 +15,7 @@ struct RecentLines {
     private var ends: [Int] = []
     private var roles: [FramingRole] = []
 
-    /// What the line at this place said about the framing, if it is this line.
+    /// The framing role of the line at this index, if it equals `line`.
     @inline(__always)
     func role(of line: Span<UInt8>, at place: Int) -> FramingRole? {
         guard place < ends.count else { return nil }
@@ -28,7 +30,7 @@ struct RecentLines {
         return isSame ? roles[place] : nil
     }
 
-    /// Remembers a line at a place that is known, or the next one.
+    /// Stores a line at an existing index, or at the next one.
     mutating func keep(_ line: Span<UInt8>, _ role: FramingRole, at place: Int) {
         guard place <= ends.count, place < Self.mostLines else { return }
         if bytes.isEmpty { reserve() }
@@ -45,14 +47,14 @@ struct RecentLines {
         for index in place..<ends.count { ends[index] += growth }
     }
 
-    /// Room for what most heads have.
+    /// Reserves the memory that most heads need.
     private mutating func reserve() {
         bytes.reserveCapacity(512)
         ends.reserveCapacity(16)
         roles.reserveCapacity(16)
     }
 
-    /// Forgets the line at this place and those behind it.
+    /// Removes the line at this index and all later ones.
     mutating func forget(from place: Int) {
         guard place < ends.count else { return }
         bytes.removeSubrange((place == 0 ? 0 : ends[place - 1])...)

@@ -3,31 +3,31 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// Decides which fields an HTTP/1.1 request is sent with, from those that the caller gave.
+/// Decides which fields an HTTP/1.1 request has, from the fields that the caller gave.
 ///
-/// The caller's fields go out as they are and in their order, after Host. Fields that belong to the connection or mark the body off are the
-/// handler's own: of a caller only what agrees with it is taken, and anything else is refused rather than dropped, so that nobody takes a
-/// field for sent that is not. In detail:
+/// The caller's fields follow Host, unchanged and in their order. The handler sets the fields that belong to the
+/// connection or delimit the body. It accepts these fields from the caller only if they agree with its own, and refuses
+/// them otherwise. It does not drop them silently, because the caller would believe that they were sent. In detail:
 ///
-/// - `Host` may be given, once (as curl allows; Fetch does not), to ask a server for another of its sites.
-/// - `Content-Length` may be given where it is the body's length.
+/// - `Host` may be given once, to address another site of the server (as curl allows; Fetch does not).
+/// - `Content-Length` may be given if it is the body's length.
 /// - `Connection` may be `close` or `keep-alive`.
-/// - `TE` may be `trailers`, to which belongs `Connection: TE` (RFC 9110 §10.1.4).
-/// - `Expect` may be `100-continue`, where there is a body (RFC 9110 §10.1.1).
+/// - `TE` may be `trailers`. `Connection: TE` belongs to it (RFC 9110 §10.1.4).
+/// - `Expect` may be `100-continue`, if there is a body (RFC 9110 §10.1.1).
 /// - `Transfer-Encoding`, `Keep-Alive`, `Proxy-Connection`, `Upgrade`, `HTTP2-Settings` and `Trailer` may not be given.
 package struct RequestFields {
-    /// As they are sent.
+    /// The fields as they are sent.
     package let fields: HTTPFields
-    /// Whether the body waits for a 100.
+    /// Whether the body waits for a `100 (Continue)`.
     package let expectsContinue: Bool
     /// Whether the connection ends after the response.
     package let closes: Bool
 
-    /// What is sent where the caller says nothing.
+    /// Values that are sent if the caller gives none.
     package struct Defaults {
         var userAgent: String?
         var acceptEncoding: String?
-        /// As with curl: any type will do.
+        /// Any type, as curl sends it.
         var accept: String? = "*/*"
 
         package init(userAgent: String? = nil, acceptEncoding: String? = nil, accept: String? = "*/*") {
@@ -37,14 +37,14 @@ package struct RequestFields {
         }
     }
 
-    /// swift-http-types keeps its own from us, for it is a pseudo-field elsewhere.
+    /// swift-http-types does not expose this name, because it is a pseudo-field elsewhere.
     // Never nil, because the name is a constant and a token.
     // swift-format-ignore: NeverForceUnwrap
     package static let hostName = HTTPField.Name("Host")!
 
     /// - Parameters:
     ///   - host: the value of Host unless the caller gave one (``RequestTarget/hostField(of:)``).
-    ///   - expectsContinue: whether to ask for a 100 before the body, though the caller did not.
+    ///   - expectsContinue: whether the body waits for a 100 even if the caller did not request it.
     /// - Throws: ``LoadError/Code/badRequest`` for a field that can't be sent.
     package init(
         completing given: HTTPFields, host: String, framing: RequestFraming, defaults: Defaults, expectsContinue: Bool = false
@@ -75,9 +75,9 @@ package struct RequestFields {
     }
 }
 
-/// What a caller's fields say that concerns the connection.
+/// The values of the caller's fields that concern the connection.
 private struct Review {
-    /// Left out where the caller's fields are copied; they are said anew, or refused.
+    /// Names that are not copied from the caller's fields. They are written anew, or refused.
     static let ownNames: Set<String> = ["host", "content-length", "connection", "expect"]
 
     let framing: RequestFraming

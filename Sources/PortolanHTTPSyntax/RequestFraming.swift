@@ -3,15 +3,15 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// How the body of a request is marked off.
+/// How the body of a request is delimited.
 ///
 /// RFC 9112 §6; RFC 9110 §8.6
 package enum RequestFraming: Equatable {
-    /// No body, and nothing said of one.
+    /// No body, and no field about a body.
     case none
-    /// `Content-Length`; 0 for a method that usually has a body and here has none.
+    /// `Content-Length`. 0 for a method that usually has a body, if the request has none.
     case length(Int64)
-    /// `Transfer-Encoding: chunked`, for a body whose length is not known beforehand.
+    /// `Transfer-Encoding: chunked`, for a body of unknown length.
     case chunked
 
     package init(method: HTTPRequest.Method, body: Body?) {

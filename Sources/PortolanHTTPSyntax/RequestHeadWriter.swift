@@ -3,10 +3,11 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// Writes the head of a request as bytes: the request line, the fields in their order, the empty line. It adds nothing of its own.
+/// Writes the head of a request as bytes: the request line, the fields in their order and the empty line. It adds no
+/// fields.
 ///
-/// It refuses what could be read as something else than it is, and mends nothing: a CR, LF, NUL or other control character in method,
-/// target, name or value never reaches the connection.
+/// It rejects input that could be read as something else, and corrects nothing. A CR, LF, NUL or other control
+/// character in method, target, name or value never reaches the connection.
 ///
 ///     let writer = try RequestHeadWriter(method: request.method, target: .origin(of: request.url), fields: fields)
 ///     buffer.reserveCapacity(writer.byteCount) … writer.write(to: &output)
@@ -16,17 +17,17 @@ package struct RequestHeadWriter {
     private let method: HTTPRequest.Method
     private let target: RequestTarget
     private let lines: [UInt8]
-    /// How many bytes ``write(to:)`` appends.
+    /// Number of bytes that ``write(to:)`` appends.
     let byteCount: Int
 
     private static let version: StaticString = " HTTP/1.1\r\n"
 
-    /// - Throws: ``LoadError/Code/badRequest``, or ``LoadError/Code/badURL`` where the target is wrong.
+    /// - Throws: ``LoadError/Code/badRequest``, or ``LoadError/Code/badURL`` if the target is invalid.
     package init(method: HTTPRequest.Method, target: RequestTarget, fields: HTTPFields) throws(LoadError) {
         try self.init(method: method, target: target, lines: try Self.lines(of: fields))
     }
 
-    /// - Parameter lines: what ``lines(of:)`` has made of the fields.
+    /// - Parameter lines: the result of ``lines(of:)`` for the fields.
     package init(method: HTTPRequest.Method, target: RequestTarget, lines: [UInt8]) throws(LoadError) {
         guard Self.isToken(method.rawValue.utf8.span) else {
             throw LoadError(.badRequest, message: "the method holds a character that no method may hold; use letters, as in GET")
@@ -58,7 +59,7 @@ package struct RequestHeadWriter {
         }
     }
 
-    /// Appends the head to `output`, which has room for ``byteCount`` bytes.
+    /// Appends the head to `output`, which must have room for ``byteCount`` bytes.
     func write(to output: inout OutputRawSpan) {
         output.append(method.rawValue.utf8.span)
         output.append(.space)
@@ -68,7 +69,7 @@ package struct RequestHeadWriter {
         output.appendLineEnd()
     }
 
-    /// The head as an array, where speed does not count.
+    /// The head as an array, for callers where speed does not matter.
     package func bytes() -> [UInt8] {
         [UInt8](capacity: byteCount) { output in write(to: &output) }
     }

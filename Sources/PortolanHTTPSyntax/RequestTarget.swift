@@ -2,28 +2,28 @@
 
 package import PortolanCore
 
-/// What stands between method and version in a request line.
+/// The part of a request line between method and version.
 ///
 /// RFC 9112 §3.2
 package enum RequestTarget: Equatable {
-    /// `/path?query`, to the server itself; an empty path is sent as `/`.
+    /// `/path?query`, to the server itself. An empty path is sent as `/`.
     case origin(path: Substring, query: Substring?)
-    /// The whole URL, to a forward proxy: without user information and fragment.
+    /// The whole URL without user information and fragment, to a forward proxy.
     case absolute(scheme: Substring, authority: String, path: Substring, query: Substring?)
-    /// `host:port`, for CONNECT only; the port always stands (RFC 9110 §9.3.6).
+    /// `host:port`, for CONNECT only. The port is always present (RFC 9110 §9.3.6).
     case authority(String)
 
-    /// To the server that the URL names.
+    /// The target of a request to the server that the URL names.
     package static func origin(of url: URLRecord) -> RequestTarget {
         .origin(path: url.path, query: url.query)
     }
 
-    /// Of the same resource, to a forward proxy.
+    /// The target of the same resource for a forward proxy.
     package static func absolute(of url: URLRecord) -> RequestTarget {
         .absolute(scheme: url.scheme, authority: hostField(of: url), path: url.path, query: url.query)
     }
 
-    /// The value of Host: the host, and the port unless it is the scheme's own.
+    /// The value of Host: the host, and the port unless it is the scheme's default.
     ///
     /// RFC 9110 §7.2
     package static func hostField(of url: URLRecord) -> String {
@@ -44,7 +44,8 @@ package enum RequestTarget: Equatable {
         max(1, path.utf8.count) + (query.map { $0.utf8.count + 1 } ?? 0)
     }
 
-    /// Whether every byte is visible ASCII, `#` apart, and the parts begin and end where they seem to.
+    /// Whether every byte is visible ASCII other than `#`, and the parts can't be confused. A path begins with `/` and
+    /// has no `?`, and an authority has neither.
     var isValid: Bool {
         switch self {
         case .origin(let path, let query): Self.isValid(path, query)
@@ -94,7 +95,7 @@ package enum RequestTarget: Equatable {
 }
 
 extension OutputRawSpan {
-    /// Appends the octets, for which there must be room.
+    /// Appends the octets. There must be room for them.
     @inline(__always)
     mutating func append(_ octets: Span<UInt8>) {
         unsafe octets.withUnsafeBytes { unsafe append(contentsOf: $0) }

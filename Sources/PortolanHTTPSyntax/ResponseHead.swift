@@ -2,15 +2,15 @@
 
 package import HTTPTypes
 
-/// The head of a response: status line and fields, and what the fields say about framing.
+/// The head of a response: status line, fields, and the framing information in the fields.
 package struct ResponseHead: Sendable {
-    /// Of HTTP/1: 0 or 1. What says it is later counts as 1 (RFC 9110 §2.5).
+    /// The minor version of HTTP/1: 0 or 1. Later minor versions count as 1 (RFC 9110 §2.5).
     let minorVersion: Int
-    /// Three digits: 0…999. What is not within 100…599 is to be taken as a 5xx is (RFC 9110 §15).
+    /// Three digits: 0…999. A status outside of 100…599 is to be treated like a 5xx status (RFC 9110 §15).
     package let status: Int
-    /// ISO-8859-1; empty where there is none. It says nothing that counts.
+    /// Decoded as ISO-8859-1; empty if there is none. It has no meaning for the protocol.
     package let reason: String
-    /// In the order received, names spelled as received; a field that repeats stays repeated.
+    /// In the order received, with names spelled as received. Repeated fields stay repeated.
     package let fields: HTTPFields
     package let framing: FramingFields
 
@@ -22,7 +22,7 @@ package struct ResponseHead: Sendable {
         self.framing = framing
     }
 
-    /// Whether another head follows: 1xx, though not 101, after which no HTTP/1.1 does.
+    /// Whether another head follows. True for 1xx except 101, after which no HTTP/1.1 follows.
     package var isInterim: Bool { (100..<200).contains(status) && status != 101 }
 
     package var httpStatus: HTTPResponse.Status { HTTPResponse.Status(code: status, reasonPhrase: reason) }

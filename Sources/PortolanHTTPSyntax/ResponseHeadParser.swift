@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the head of one response, in pieces of any size.
+/// Parses the head of one response, in pieces of any size.
 ///
-/// A head in one piece is read where it lies; of one in several pieces only the line that a piece ends within is kept. A fault is told with
-/// the line that holds it, and not before, whatever the pieces; only a start other than `HTTP/` is told at once.
+/// A head in one piece is parsed in place. Of a head in several pieces, only a line that spans two pieces is buffered.
+/// An error is thrown with the line that contains it, and not before, however the input is split. Only a start other
+/// than `HTTP/` is reported at once.
 ///
 /// RFC 9112 §2, §4, §5
 package struct ResponseHeadParser: Sendable {
@@ -17,15 +18,16 @@ package struct ResponseHeadParser: Sendable {
         section = FieldSectionParser(headWithin: limits)
     }
 
-    /// Whether no byte of the head has come yet.
+    /// Whether no byte of the head has arrived yet.
     package var isAtStart: Bool { statusLine == nil && !lines.isWithinLine }
 
-    /// What it means when the connection ends now.
+    /// The error if the connection ends now.
     package var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(isAtStart ? .noResponse : .cutInHead) }
 
-    /// Takes bytes of `input` from `offset` on; gives the head when it is complete, and `offset` is then behind its last byte.
+    /// Consumes bytes of `input` from `offset` on. Returns the head when it is complete; `offset` is then behind its
+    /// last byte.
     ///
-    /// After a head the parser is ready for the next one. After an error it is of no use.
+    /// After a head the parser is ready for the next one. After an error it must not be used.
     ///
     /// - Complexity: linear in the bytes taken.
     package mutating func parse(
@@ -58,6 +60,6 @@ package struct ResponseHeadParser: Sendable {
 }
 
 extension Span<UInt8> {
-    /// Whether it begins as an alert or a message of a handshake does (RFC 8446 §5.1).
+    /// Whether it begins like a TLS alert or handshake record (RFC 8446 §5.1).
     fileprivate var startsRecordOfTLS: Bool { count >= 2 && (self[0] == 0x15 || self[0] == 0x16) && self[1] == 3 }
 }

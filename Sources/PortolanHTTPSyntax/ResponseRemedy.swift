@@ -2,9 +2,9 @@
 
 package import PortolanCore
 
-/// How to mend a response that breaks a rule.
+/// How to fix a response that breaks a rule.
 package enum ResponseRemedy: Sendable, Hashable {
-    /// A limit was met: the setting's name, as in `HTTPLimits.fieldLine`.
+    /// Raise the limit that was exceeded. The value is the setting's name, such as `HTTPLimits.fieldLine`.
     case raise(String)
     /// A clause for the message.
     case advice(String)
@@ -16,7 +16,7 @@ package enum ResponseRemedy: Sendable, Hashable {
         }
     }
 
-    /// `nil` where no setting mends it.
+    /// `nil` if no setting fixes it.
     package var setting: LoadError.Remedy? {
         if case .raise(let limit) = self { .raiseLimit(limit) } else { nil }
     }

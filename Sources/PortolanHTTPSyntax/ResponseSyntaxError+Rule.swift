@@ -7,7 +7,7 @@ extension ResponseSyntaxError {
     package enum Rule: Sendable, Hashable, CaseIterable {
         // The status line
         case notHTTP
-        /// A record of TLS, which a server sends that waits for a ClientHello.
+        /// A TLS record. A server that waits for a ClientHello sends one.
         case securedAnswer
         case version
         case statusLine
@@ -45,7 +45,7 @@ extension ResponseSyntaxError {
 }
 
 extension ResponseSyntaxError.Rule {
-    /// Where the rule stands.
+    /// The section that contains the rule.
     var section: String {
         switch self {
         case .notHTTP, .securedAnswer, .statusLine: "RFC 9112 §4"

@@ -2,10 +2,10 @@
 
 package import PortolanCore
 
-/// What is wrong with a response: the rule that it breaks, and what was received.
+/// An error in a response: the rule that it breaks, and the received text.
 package struct ResponseSyntaxError: Error, Equatable, Sendable {
     package let rule: Rule
-    /// The line, value or byte that breaks the rule, escaped and shortened; empty where there is nothing to show.
+    /// The line, value or byte that breaks the rule, escaped and shortened; empty if there is nothing to show.
     package let excerpt: String
 
     package init(_ rule: Rule, excerpt: String = "") {
@@ -17,10 +17,10 @@ package struct ResponseSyntaxError: Error, Equatable, Sendable {
         self.init(rule, excerpt: Self.excerpt(of: octets))
     }
 
-    /// Where the rule stands, as in `RFC 9112 §5.1`.
+    /// The section that contains the rule, such as `RFC 9112 §5.1`.
     var section: String { rule.section }
 
-    /// For the caller of the load.
+    /// The error for the caller of the load.
     package var loadError: LoadError {
         var error = LoadError(rule.code, message: description)
         error.remedy = rule.remedy.setting
@@ -29,7 +29,8 @@ package struct ResponseSyntaxError: Error, Equatable, Sendable {
 
     private static let longestExcerpt = 60
 
-    /// The octets in quotes: visible ASCII as it is, the others as `\xNN`, and "…" where there are more than sixty.
+    /// Returns the octets in quotes. Visible ASCII is unchanged, other octets become `\xNN`, and "…" replaces those
+    /// after the sixtieth.
     private static func excerpt(of octets: Span<UInt8>) -> String {
         var text = "\""
         for index in octets.indices.prefix(longestExcerpt) {

@@ -2,8 +2,8 @@
 
 /// The first line of a response.
 ///
-/// More than one SP or HTAB may separate the parts, and the reason may be missing with the SP before it. `HTTP` is in capitals. The status
-/// has three digits, of any value.
+/// More than one SP or HTAB may separate the parts. The reason and the SP before it may be missing. `HTTP` is in
+/// capitals. The status has three digits, of any value.
 ///
 /// RFC 9112 §4
 struct StatusLine {
@@ -33,7 +33,7 @@ struct StatusLine {
         reason = words.latin1Text
     }
 
-    /// Whether octets, few or many, may follow the first `count` of a status line, which were judged before.
+    /// Whether `octets` may follow the first `count` octets of a status line, which were checked before.
     static func canContinue(_ count: Int, with octets: Span<UInt8>) -> Bool {
         let name: StaticString = "HTTP/"
         let judged = max(0, min(octets.count, name.utf8CodeUnitCount - count))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What JSON5 has beyond JSON (spec.json5.org): comments, more white space, names without quotes, more ways to write a number.
+/// The additions of JSON5 to JSON (spec.json5.org): comments, more white space, names without quotes, more number
+/// formats.
 extension JSONParser {
     func checkUnicode() throws(JSONError) {
         guard String(validating: bytes, as: UTF8.self) == nil else { return }
@@ -9,7 +10,7 @@ extension JSONParser {
         throw JSONError(problem: .notUnicode, offset: offset)
     }
 
-    /// Moves over white space and comments.
+    /// Skips white space and comments.
     mutating func skipExtendedWhitespace() throws(JSONError) {
         while position < bytes.count {
             let byte = bytes[position]
@@ -62,7 +63,7 @@ extension JSONParser {
         }
     }
 
-    /// The code point that is next, and its length in bytes.
+    /// The next code point, and its length in bytes.
     func scalar() -> (Unicode.Scalar, Int)? {
         let rest = bytes[position..<min(position + 4, bytes.count)]
         var (decoder, iterator) = (UTF8(), rest.makeIterator())
@@ -109,7 +110,8 @@ extension JSONParser {
         }
     }
 
-    /// A number as JSON writes it, but `Infinity` and `NaN`, which JSON does not have and the reader of the value has to refuse or take.
+    /// Reads a number and returns it in JSON's syntax. `Infinity` and `NaN`, which JSON lacks, are kept as they are;
+    /// the reader of the value accepts or rejects them.
     mutating func extendedNumber() throws(JSONError) -> JSONValue {
         let sign = skip(UInt8(ascii: "-")) ? "-" : ""
         if sign.isEmpty { skip(UInt8(ascii: "+")) }

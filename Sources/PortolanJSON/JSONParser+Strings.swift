@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONParser {
-    /// Reads the string whose opening quote is next.
+    /// Reads a string, starting at its opening quote.
     mutating func string() throws(JSONError) -> String {
         let quote = bytes[position]
         position += 1
@@ -23,7 +23,7 @@ extension JSONParser {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Moves over the string whose opening quote is next.
+    /// Skips a string, starting at its opening quote.
     mutating func skipString() throws(JSONError) {
         let quote = bytes[position]
         position += 1
@@ -37,19 +37,19 @@ extension JSONParser {
         position += 1
     }
 
-    /// Moves to the closing quote or the next backslash.
+    /// Skips to the closing quote or the next backslash.
     private mutating func skipPlainText(to quote: UInt8) throws(JSONError) {
         while position < bytes.count {
             let byte = bytes[position]
             if byte == quote || byte == UInt8(ascii: "\\") { return }
-            // JSON5 forbids line breaks only.
+            // JSON5 forbids only line breaks.
             guard byte >= 0x20 || (dialect.isExtended && byte != 0x0A && byte != 0x0D) else { throw error(.controlCharacter) }
             position += 1
         }
         throw error(.unexpectedEnd)
     }
 
-    /// Appends what the escape stands for, of which the backslash is read.
+    /// Reads an escape after its backslash, and appends the decoded bytes.
     private mutating func appendEscape(to text: inout [UInt8]) throws(JSONError) {
         let letter = try peek()
         switch letter {
@@ -69,7 +69,7 @@ extension JSONParser {
         position += 1
     }
 
-    /// The escapes of JSON5: a line break stands for nothing, most characters for themselves.
+    /// Decodes an escape of JSON5: a line break is dropped; most characters stand for themselves.
     private mutating func appendExtendedEscape(_ letter: UInt8, to text: inout [UInt8]) throws(JSONError) {
         if endsLine {
             let isReturn = letter == 0x0D
@@ -96,7 +96,7 @@ extension JSONParser {
         position += 1
     }
 
-    /// The scalar of a `\u` escape whose digits are next, with the second escape where the first is half a pair.
+    /// Reads the hexadecimal digits of a `\u` escape, and the second escape if the first is half of a surrogate pair.
     private mutating func scalar() throws(JSONError) -> Unicode.Scalar {
         let replacement: Unicode.Scalar = "\u{FFFD}"
         let start = position

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads one JSON value from bytes: RFC 8259, or JSON5 where the dialect says so.
+/// Reads one JSON value from bytes: RFC 8259, or JSON5 if the dialect is extended.
 ///
-/// In `.json`, strict in what is JSON and forgiving in what is text: what is not Unicode in a string becomes U+FFFD, be it bytes that are no UTF-8
-/// or a surrogate without its partner in `\u` escapes (as the conversion to a USVString has it, Web IDL).
+/// The dialect `.json` is strict about syntax and tolerant of invalid Unicode. In strings, bytes that are not UTF-8 and
+/// unpaired surrogates in `\u` escapes become U+FFFD (as in the conversion to a USVString, Web IDL).
 ///
-/// Written here because Foundation's decoder refuses lone surrogates, loses how numbers were written, and does not say where a value stands.
+/// Foundation's decoder is not used because it rejects unpaired surrogates, loses the original text of numbers, and
+/// does not report the positions of values.
 package struct JSONParser {
     let bytes: [UInt8]
     let dialect: JSONDialect
@@ -19,9 +20,9 @@ package struct JSONParser {
         self.leftOut = leftOut
     }
 
-    /// - Parameter leftOut: a member of the outermost object whose value is looked at for its syntax only, and becomes null. A name that stands twice
-    ///   inside goes unnoticed.
-    /// - Throws: what is wrong with the text, and where.
+    /// - Parameter leftOut: a member of the outermost object whose value becomes null. Only the syntax of that value is
+    ///   checked; duplicate names inside it are not detected.
+    /// - Throws: the error and its offset.
     /// - Complexity: linear in the length of the text.
     package static func parse(
         _ bytes: [UInt8], _ dialect: JSONDialect = .json, leavingOut leftOut: String? = nil
@@ -52,7 +53,7 @@ package struct JSONParser {
         }
     }
 
-    /// Moves over a value, as strictly as it would be read.
+    /// Skips a value. Applies the same syntax checks as reading.
     private mutating func skipValue(depth: Int) throws(JSONError) {
         guard depth <= dialect.depthLimit else { throw error(.tooDeep) }
         try skipWhitespace()
@@ -78,7 +79,7 @@ package struct JSONParser {
 
     private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
         var values: [JSONValue.Member] = []
-        // Most objects have few members, and need no hashes.
+        // Most objects have few members, and need no hash table.
         var names: Set<[UInt8]> = []
         try members { (parser, name, offset) throws(JSONError) in
             if !parser.dialect.allowsDuplicates {
@@ -93,7 +94,8 @@ package struct JSONParser {
         return .object(values)
     }
 
-    /// Goes through the object that begins here. At each member `body` gets its name and where that began, and reads its value.
+    /// Iterates over the object that starts here. For each member, `body` gets the name and the name's offset, and
+    /// reads the value.
     mutating func members(_ body: (inout JSONParser, String, Int) throws(JSONError) -> Void) throws(JSONError) {
         try members(named: { (parser) throws(JSONError) in try parser.name() }, body)
     }
@@ -116,7 +118,7 @@ package struct JSONParser {
         }
     }
 
-    /// Goes through the array that begins here. At each element `body` reads its value.
+    /// Iterates over the array that starts here. For each element, `body` reads the value.
     mutating func elements(_ body: (inout JSONParser) throws(JSONError) -> Void) throws(JSONError) {
         position += 1
         try skipWhitespace()
@@ -128,7 +130,9 @@ package struct JSONParser {
         }
     }
 
-    /// Reads the comma before another item, or the end.
+    /// Reads a comma or `end`.
+    ///
+    /// - Returns: whether another item follows.
     private mutating func goesOn(to end: UInt8) throws(JSONError) -> Bool {
         try skipWhitespace()
         if try take(end) { return false }
@@ -159,7 +163,7 @@ package struct JSONParser {
         let start = position
         skip(UInt8(ascii: "-"))
         if skip(UInt8(ascii: "0")) {
-            // Nothing but a point or an exponent may follow.
+            // Only a point or an exponent may follow a leading zero.
         } else {
             try digits(orElse: position == start ? .unexpectedByte : .badNumber)
         }
@@ -203,7 +207,7 @@ extension JSONParser {
     mutating func skipWhitespace() throws(JSONError) {
         while position < bytes.count, Self.isWhitespace(bytes[position]) { position += 1 }
         guard dialect.isExtended, position < bytes.count else { return }
-        // What begins extended white space: a comment, VT, FF, or a character beyond ASCII.
+        // These bytes start extended white space: a comment, VT, FF, or a character beyond ASCII.
         switch bytes[position] {
         case UInt8(ascii: "/"), 0x0B, 0x0C, 0x80...: try skipExtendedWhitespace()
         default: return

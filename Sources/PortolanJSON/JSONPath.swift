@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way from a document's outermost value to one inside it.
+/// The path from a document's outermost value to a value inside it.
 package struct JSONPath: Hashable, Sendable {
     package enum Step: Hashable, Sendable {
         case member(String)
@@ -8,7 +8,7 @@ package struct JSONPath: Hashable, Sendable {
     }
 
     package private(set) var steps: [Step]
-    /// Whether the member's name is meant, not its value.
+    /// Whether the path denotes the member's name instead of its value.
     package private(set) var isName = false
 
     package init(_ steps: [Step] = []) {
@@ -18,14 +18,14 @@ package struct JSONPath: Hashable, Sendable {
     package subscript(name: String) -> JSONPath { JSONPath(steps + [.member(name)]) }
     package subscript(index: Int) -> JSONPath { JSONPath(steps + [.element(index)]) }
 
-    /// This path, seen from the value around its first.
+    /// This path with `step` in front.
     package func inside(_ step: Step) -> JSONPath {
         var path = self
         path.steps.insert(step, at: 0)
         return path
     }
 
-    /// The name of the member that this path leads to.
+    /// The path of the name of the member at this path.
     package var name: JSONPath {
         var path = self
         path.isName = true
@@ -48,14 +48,15 @@ extension JSONPath: CustomStringConvertible {
 }
 
 extension JSONPath {
-    /// Where what the path leads to begins in the text, in bytes, or `nil` where it leads nowhere.
+    /// The offset of the value at this path in the text, in bytes, or `nil` if there is no such value.
     ///
-    /// Values carry no places of their own: they are asked for only where something is wrong, and then the text is read once more.
+    /// Values do not store their positions. Positions are needed only for error messages; the text is then parsed
+    /// again.
     ///
     /// - Complexity: linear in the length of the text.
     package func offset(in bytes: [UInt8], _ dialect: JSONDialect) -> Int? {
         var parser = JSONParser(bytes: bytes, dialect: dialect)
-        // `try?` because what can't be read has no places.
+        // `try?` because text that does not parse has no positions.
         return try? parser.offset(of: self)
     }
 }
@@ -72,7 +73,7 @@ extension JSONParser {
         return path.isName ? nameOffset : position
     }
 
-    /// Where the child begins, and its name where it has one.
+    /// The offset of the child's value, and of its name if it has one.
     private mutating func offset(of step: JSONPath.Step) throws(JSONError) -> (name: Int?, value: Int)? {
         var found: (name: Int?, value: Int)?
         try skipWhitespace()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place in a text, as editors count: lines and code points, both from 1.
+/// A position in a text as editors count: line and column in code points, both from 1.
 package struct JSONPosition: Hashable, Sendable, CustomStringConvertible {
     package let line: Int
     package let column: Int
 
-    /// The place of the byte at `offset`. Lines end at LF, CR or both.
+    /// The position of the byte at `offset`. Lines end at LF, CR or CR LF.
     package init(of offset: Int, in bytes: [UInt8]) {
         var (line, start) = (1, 0)
         let end = min(offset, bytes.count)

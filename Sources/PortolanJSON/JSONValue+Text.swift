@@ -3,7 +3,7 @@
 extension JSONValue {
     /// The value as UTF-8 on one line, without the line feed.
     ///
-    /// Whatever some reader takes for the end of a line is escaped: controls, U+0085, U+2028 and U+2029.
+    /// Escapes every character that some reader treats as a line end: controls, U+0085, U+2028 and U+2029.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
@@ -52,7 +52,7 @@ extension JSONValue {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// How many bytes at `index` make up a code point that has to be escaped; 0: it need not be.
+    /// The length in bytes of the code point at `index` if it must be escaped, otherwise 0.
     @inline(__always)
     private static func escapedLength(in utf8: Span<UInt8>, at index: Int) -> Int {
         switch utf8[index] {

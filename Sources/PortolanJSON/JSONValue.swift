@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A JSON value, with everything in it that a reader could want back: the order of members, and numbers as they were written.
+/// A JSON value that preserves the order of members and the original text of numbers.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
-    /// The number's own text, so that `1e400` and 20-digit identifiers survive.
+    /// The number's original text, so that `1e400` and 20-digit identifiers survive.
     case number(String)
     case string(String)
     case array([JSONValue])
@@ -19,13 +19,15 @@ package enum JSONValue: Hashable, Sendable {
             self.value = value
         }
 
-        /// By bytes (RFC 8259 §8.3). To `String` é in one code point is é in two, and of a name of many marks it puts those in order first.
+        /// Compares bytes (RFC 8259 §8.3). `String` comparison would treat é in one code point and é in two as equal,
+        /// and would first sort the marks of a name that has many.
         package func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
     }
 }
 
 extension JSONValue {
-    /// The member of this name; of several, the last, as `JSON.parse` has it. `nil` also where this is no object.
+    /// The member with this name; the last one if there are several, as in `JSON.parse`. `nil` also if this value is
+    /// not an object.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.isNamed(name) }?.value

@@ -3,7 +3,7 @@
 import Logging
 package import PortolanCore
 
-/// Loaders for tests: with these handlers, the first of which is asked first, and nothing shared.
+/// Makes a loader for tests, with these handlers and nothing shared. The first handler has priority.
 package func loader(handlers: [any ProtocolHandler], configure: (inout Loader.Configuration) -> Void = { _ in }) -> Loader {
     var configuration = Loader.Configuration.default
     configuration.handlers = handlers

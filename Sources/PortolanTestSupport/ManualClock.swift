@@ -3,7 +3,7 @@
 public import PortolanCore
 import Synchronization
 
-/// A clock that stands still until a test moves it.
+/// A clock that stands still until a test advances it.
 public final class ManualClock: LoadClock {
     private struct State {
         var now = Duration.zero
@@ -16,7 +16,7 @@ public final class ManualClock: LoadClock {
 
     public var now: Duration { state.withLock { $0.now } }
 
-    /// How many alarms are set: scheduled, not due yet, and not called off.
+    /// The number of pending alarms: scheduled, not due yet, and not cancelled.
     public var pendingAlarmCount: Int { state.withLock { $0.alarms.pendingCount } }
 
     public func schedule(_ alarm: ScheduledTimer, at deadline: Duration) {
@@ -28,7 +28,7 @@ public final class ManualClock: LoadClock {
         if isDue { alarm.fire() }
     }
 
-    /// Moves time on by `duration`, and does what falls due, each at its own time, before it returns.
+    /// Advances time by `duration`. Fires each alarm that falls due, at its own time, before it returns.
     public func advance(by duration: Duration) {
         let end = now + duration
         while let alarms = takeNext(until: end) {

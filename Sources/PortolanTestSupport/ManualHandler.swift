@@ -3,7 +3,7 @@
 public import PortolanCore
 import Synchronization
 
-/// A handler whose loads do nothing by themselves: a test calls their clients, and sees what they were told.
+/// A handler whose loads do nothing by themselves. A test calls their clients, and reads the calls that they received.
 public final class ManualHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
@@ -11,7 +11,7 @@ public final class ManualHandler: ProtocolHandler {
     private let onStart: @Sendable (ManualLoad) -> Void
     private struct State {
         var made: [ManualLoad] = []
-        /// How many loads ``nextLoad()`` has given out.
+        /// The number of loads that ``nextLoad()`` has returned.
         var given = 0
         var waiters: [@Sendable (ManualLoad) -> Void] = []
     }
@@ -19,9 +19,9 @@ public final class ManualHandler: ProtocolHandler {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - identifier: of the handler.
-    ///   - schemes: what it is asked about.
-    ///   - traits: of the handler.
+    ///   - identifier: the handler's identifier.
+    ///   - schemes: the schemes that the handler accepts.
+    ///   - traits: the handler's traits.
     ///   - onStart: called inside each load's `startLoading`.
     public init(
         identifier: String = "org.portolan.manual", schemes: SchemeSet = .any, traits: HandlerTraits = [],
@@ -36,7 +36,7 @@ public final class ManualHandler: ProtocolHandler {
     /// The loads started so far, in order.
     public var loads: [ManualLoad] { state.withLock { $0.made } }
 
-    /// The first load that this did not give before, when it has been started.
+    /// Returns the first started load that it has not returned before, and waits for it if necessary.
     public func nextLoad() async -> ManualLoad {
         await withCheckedContinuation { continuation in
             let load = state.withLock { state -> ManualLoad? in
@@ -65,12 +65,12 @@ public final class ManualHandler: ProtocolHandler {
     }
 }
 
-/// A load that remembers what it was told.
+/// A load that records its calls.
 public final class ManualLoad: ProtocolLoad {
     public enum Call: Hashable, Sendable { case start, stop, resume }
 
     private struct State {
-        /// Not kept alive: the handler keeps its loads, and a client leads back to the handler.
+        /// Weak, because the handler retains its loads, and a client refers back to the handler.
         weak var client: (any ProtocolClient)?
         var onStart: (@Sendable (ManualLoad) -> Void)?
         var calls: [Call] = []
@@ -86,7 +86,7 @@ public final class ManualLoad: ProtocolLoad {
 
     public var calls: [Call] { state.withLock { $0.calls } }
 
-    /// The load's client; after the load has ended and was let go, one that ignores everything.
+    /// The load's client. After the load has ended and its client was released, a client that ignores everything.
     public var client: any ProtocolClient { state.withLock { $0.client } ?? SilentClient.shared }
 
     public func startLoading() {

@@ -3,9 +3,9 @@
 public import HTTPTypes
 public import PortolanCore
 
-/// A client that writes down what it is told, and answers as the test says.
+/// A client that records its events, and responds as the test decides.
 public final class RecordingClient: ProtocolClient {
-    /// Something that a client was told.
+    /// An event that a client received.
     public enum Event: Sendable, Equatable {
         case interim(Int)
         case response(Int?)
@@ -40,7 +40,7 @@ public final class RecordingClient: ProtocolClient {
     }
 
     private let record = ConditionLock(Record())
-    /// The answer to the event, counted from 0; called with no lock held.
+    /// Returns the response to the event, which is counted from 0. Called without a lock.
     private let onEvent: @Sendable (Int, Event) -> Flow
     private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
     private let newBody: Body?

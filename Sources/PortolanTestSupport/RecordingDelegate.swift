@@ -4,7 +4,7 @@ public import HTTPTypes
 public import PortolanCore
 import Synchronization
 
-/// Writes down what a load reports, and answers as it is told to.
+/// Records the events of a load, and responds as the test decides.
 public final class RecordingDelegate: LoadDelegate {
     public enum Event: Equatable, Sendable {
         case response(URLRecord)
@@ -14,7 +14,7 @@ public final class RecordingDelegate: LoadDelegate {
         case sent
         case redirect(URLRecord)
         case challenge, challengeWithdrawn, newBody
-        /// A load inside began, so deep; and ended, with this error.
+        /// A nested load began at this depth. The next case is its end, with its error.
         case inner(URLRecord, depth: Int)
         case innerEnd(URLRecord, LoadError.Code?)
         case finished
@@ -35,9 +35,9 @@ public final class RecordingDelegate: LoadDelegate {
     private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
 
     /// - Parameters:
-    ///   - onEvent: called after each event was written down; its answer counts for the response and for data.
-    ///   - onRedirect: decides; by default follows.
-    ///   - onChallenge: answers; by default asks for default handling.
+    ///   - onEvent: called after each event was recorded. Its result applies to the response and to data.
+    ///   - onRedirect: decides about a redirect. By default it follows the redirect.
+    ///   - onChallenge: answers a challenge. By default it chooses default handling.
     public init(
         onEvent: @escaping @Sendable (Event, LoadTask) -> Flow = { _, _ in .keepGoing },
         onRedirect: @escaping @Sendable (Request, @escaping @Sendable (RedirectDecision) -> Void) -> Void = { $1(.follow($0)) },
@@ -53,7 +53,7 @@ public final class RecordingDelegate: LoadDelegate {
     public var error: LoadError? { state.withLock { $0.error } }
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Returns when the load has ended.
+    /// Waits until the load has ended.
     public func ended() async {
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in

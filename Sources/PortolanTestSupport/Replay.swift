@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// ``ReplayHandler`` and ``Recording`` stand beside the stub.
+/// Re-exports ``ReplayHandler`` and ``Recording``, for use beside the stub.
 @_exported public import PortolanTrace

@@ -3,7 +3,7 @@
 import HTTPTypes
 import PortolanCore
 
-/// What a load reports to when nobody listens any more.
+/// The client of a load whose own client is gone. It ignores all events.
 final class SilentClient: ProtocolClient {
     static let shared = SilentClient()
 

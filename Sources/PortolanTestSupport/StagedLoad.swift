@@ -3,14 +3,14 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// A load in front of a stage under test: makes its calls one after the other, waits at each pause, and resumes.
+/// A load in front of a stage under test. Makes its calls one after the other, waits at each pause, and resumes.
 package struct StagedLoad {
     package var response: Response
     package var pieces: [[UInt8]]
     package var trailers: HTTPFields?
-    /// How it ends; `nil`: it finishes.
+    /// The error with which the load ends; `nil` if it finishes.
     package var failure: LoadError?
-    /// Whether the end is told while the client pauses, as one that came with the last bytes.
+    /// Whether the load reports its end while the client pauses, as if it came with the last bytes.
     package var endsInPause = false
 
     package init(_ response: Response, _ pieces: [[UInt8]]) {
@@ -18,17 +18,18 @@ package struct StagedLoad {
         self.pieces = pieces
     }
 
-    /// Plays it to the end, or to the answer `.stopped`.
+    /// Plays the load to its end, or until the stage returns `.stopped`.
     ///
-    /// - Parameter resume: what the stage is resumed with.
-    /// - Returns: whether each answer was one that the load may get: nothing but `.stopped` after the end.
+    /// - Parameter resume: resumes the stage.
+    /// - Returns: whether the load may receive each of the responses. After the end only `.stopped` is allowed.
     @discardableResult
     package func play(to stage: some ForwardingClient, resume: () -> Flow) -> Bool {
         var flow = stage.didReceive(response, storage: .allowed)
         for (index, piece) in pieces.enumerated() {
             while flow == .pause { flow = resume() }
             if flow == .stopped { return true }
-            // In memory of its own, freed at once: what is kept without a copy is found by AddressSanitizer.
+            // The bytes have their own memory, which is freed at once. AddressSanitizer finds bytes that are retained
+            // without a copy.
             let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: piece.count, alignment: 1)
             unsafe lent.copyBytes(from: piece)
             flow = unsafe stage.didLoad(UnsafeRawBufferPointer(lent).bytes)

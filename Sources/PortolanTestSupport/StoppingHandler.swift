@@ -2,8 +2,8 @@
 
 package import PortolanCore
 
-/// Has the loads of another handler stopped at the worst moment: when one is about to deliver bytes, or to report its failure, and the client
-/// has not yet got the call.
+/// Stops the loads of another handler at the worst moment: a load is about to deliver bytes, or to report its failure,
+/// and the client has not received the call yet.
 package struct StoppingHandler: ProtocolHandler {
     private let handler: any ProtocolHandler
     private let stop: @Sendable () -> Void

@@ -3,7 +3,7 @@
 public import HTTPTypes
 public import PortolanCore
 
-/// What a ``StubHandler`` answers a request with.
+/// The response of a ``StubHandler`` to a request.
 public struct StubAnswer: Sendable {
     public var mimeType: MIMEType?
     public var status: HTTPResponse.Status?
@@ -12,9 +12,9 @@ public struct StubAnswer: Sendable {
     public var pieces: [[UInt8]] = []
     /// Whether the response announces the body's length.
     public var announcesLength = true
-    /// What the load ends with, after the pieces; `nil`: it finishes.
+    /// The error that ends the load after the pieces; `nil` if it finishes.
     public var failure: LoadError?
-    /// Where the load is redirected to, before anything else.
+    /// The URL of a redirect, which comes before everything else.
     public var redirect: URLRecord?
 
     public init() {}
@@ -38,7 +38,7 @@ public struct StubAnswer: Sendable {
         return answer
     }
 
-    /// The load that gives this answer.
+    /// Makes the load that gives this answer.
     func load(for request: Request, client: any ProtocolClient) -> ScriptedLoad {
         let length = pieces.reduce(0) { $0 + Int64($1.count) }
         let response = Response(

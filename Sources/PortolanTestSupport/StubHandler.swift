@@ -2,22 +2,22 @@
 
 public import PortolanCore
 
-/// Answers requests from a closure, for tests: no server, no plugin, no global state.
+/// Responds to requests from a closure, for tests. Needs no server, no plugin and no global state.
 ///
 ///     var configuration = Loader.Configuration.default
 ///     configuration.handlers = [StubHandler { request in .text("Hello, \(request.url.path)") }]
 ///     let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
 ///
-/// Each load ends inside its start, unless its client pauses it.
+/// Each load ends before `startLoading()` returns, unless its client pauses it.
 public struct StubHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
     private let answer: @Sendable (Request) throws -> StubAnswer
 
     /// - Parameters:
-    ///   - identifier: of the handler.
-    ///   - schemes: what it is asked about.
-    ///   - answer: what a request is answered with; what it throws, the load fails with.
+    ///   - identifier: the handler's identifier.
+    ///   - schemes: the schemes that the handler accepts.
+    ///   - answer: returns the response to a request. If it throws, the load fails with the error.
     public init(
         identifier: String = "org.portolan.stub", schemes: SchemeSet = .any,
         answer: @escaping @Sendable (Request) throws -> StubAnswer

@@ -8,7 +8,7 @@ import FoundationEssentials
     import Musl
 #endif
 
-/// Entries that are no regular files, and changes behind the back of whoever reads one.
+/// Makes entries that are not regular files, and changes files while a reader has them open.
 extension TemporaryFolder {
     package struct Failure: Error {
         package let call: String
@@ -19,7 +19,7 @@ extension TemporaryFolder {
         try Self.check(unsafe mkfifo(path(of: name), 0o600), "mkfifo(3)")
     }
 
-    /// Makes a socket, which stays though nobody listens.
+    /// Makes a socket, which remains although no process listens.
     package func makeSocket(_ name: String) throws {
         let path = path(of: name)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -41,12 +41,12 @@ extension TemporaryFolder {
         try FileManager.default.createSymbolicLink(atPath: path(of: name), withDestinationPath: destination)
     }
 
-    /// Cuts a file off, or makes it longer by a hole.
+    /// Truncates a file, or extends it with a hole.
     package func resize(_ name: String, to size: Int) throws {
         try Self.check(unsafe truncate(path(of: name), off_t(size)), "truncate(2)")
     }
 
-    /// Puts a new file in the place of another, which lives on where it is open.
+    /// Replaces a file with a new one. The old file still exists where it is open.
     package func replace(_ name: String, by bytes: some Sequence<UInt8>) throws {
         let new = try write(bytes, to: name + ".new")
         try Self.check(unsafe rename(new, path(of: name)), "rename(2)")

@@ -8,7 +8,7 @@ import FoundationEssentials
     import Musl
 #endif
 
-/// A folder for one test, removed with all in it when the value goes.
+/// A folder for one test. It is removed with its contents when the value is released.
 package final class TemporaryFolder: Sendable {
     package let path: String
 
@@ -18,14 +18,14 @@ package final class TemporaryFolder: Sendable {
     }
 
     deinit {
-        // A folder that stays behind spoils no test.
+        // `try?` because a folder that remains harms no test.
         try? FileManager.default.removeItem(atPath: path)
     }
 
     /// The path of an entry, which need not exist.
     package func path(of name: String) -> String { path + "/" + name }
 
-    /// Writes a file, and the folders above it that are missing.
+    /// Writes a file, and creates missing folders above it.
     ///
     /// - Returns: its path.
     @discardableResult
@@ -38,7 +38,7 @@ package final class TemporaryFolder: Sendable {
         return path
     }
 
-    /// How many descriptors of this process lead into the folder (`proc_pid_fd(5)`).
+    /// The number of descriptors of this process that refer to entries of the folder (`proc_pid_fd(5)`).
     package var openDescriptors: Int {
         let links = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return links.count { link in

@@ -73,7 +73,7 @@ struct Bench: AsyncParsableCommand {
 
     private var rows: [RowMaker] { grid ? HTTPGrid.all : RowMaker.all }
 
-    /// Everything that is loaded is on this machine.
+    /// All loaded URLs are on this machine.
     private static func forgetProxies() {
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] { unsafe unsetenv(name) }
     }
@@ -100,7 +100,7 @@ struct Bench: AsyncParsableCommand {
         if results.count < count || (strict && !results.allSatisfy(\.within)) { throw ExitCode(1) }
     }
 
-    /// Measures a row and prints its line; `nil` where that is not possible.
+    /// Measures a row and prints its line; `nil` if the measurement fails.
     private func report(_ maker: RowMaker, _ fixture: Fixture) async -> RowResult? {
         do {
             let (row, result) = try await measure(maker, fixture)

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The built `bench`, run in the folder of the tests, with a file of its own for its results.
+/// Runs the built `bench` in the folder of the tests, with a separate results file.
 struct BenchProgram {
     struct Outcome {
         let status: Int32
@@ -11,7 +11,7 @@ struct BenchProgram {
         let results: [Result]
     }
 
-    /// What a row's object in results.json holds, and must.
+    /// The required contents of a row's object in results.json.
     struct Result: Decodable {
         let name: String
         let unit: String
@@ -21,13 +21,13 @@ struct BenchProgram {
         let within: Bool
     }
 
-    /// Lies beside the test bundle, three folders below the one of the checkout.
+    /// The folder of the test bundle, three folders below that of the checkout.
     private static let products = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])).resolvingSymlinksInPath()
         .deletingLastPathComponent()
     static let plugins = products.appendingPathComponent("../../bench/plugins").standardizedFileURL.path
     private static let servers = products.appendingPathComponent("../../../Tests/Servers/serve").standardizedFileURL.path
 
-    /// Where bench keeps its files, for the time of `body`.
+    /// Makes a folder for bench's files, which exists until `body` returns.
     static func withFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -35,7 +35,7 @@ struct BenchProgram {
         return try body(folder)
     }
 
-    /// Runs it to its end; what it writes goes through files, so that nothing waits for a pipe.
+    /// Runs bench to its end. Its output goes to files, so that nothing waits for a pipe.
     static func run(_ arguments: [String], slow: String? = nil) throws -> Outcome {
         try withFolder { folder in
             let process = try start(arguments, in: folder, slow: slow)

@@ -2,5 +2,5 @@
 
 import Testing
 
-/// One after another: what is measured shares the processors with no other test.
+/// Tests run serially, so that no other test uses the processors during a measurement.
 @Suite(.serialized) struct BenchTests {}

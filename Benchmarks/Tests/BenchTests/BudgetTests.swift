@@ -5,7 +5,7 @@ import Testing
 @testable import bench
 
 extension BenchTests {
-    /// Pure functions of a row's value and its peers'.
+    /// Tests budgets as pure functions of the values of a row and its peers.
     struct BudgetTests {
         private let peers = ["libcurl": 15.0, "raw": 10.0]
 

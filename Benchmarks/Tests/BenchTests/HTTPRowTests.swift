@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension BenchTests {
-    /// The rows that need nginx: `make bench-plugins` gets it.
+    /// Tests the rows that need nginx, which `make bench-plugins` installs.
     struct HTTPRowTests {
         #if canImport(AsyncHTTPClient)
             private static let asyncHTTPClient: Set = ["AsyncHTTPClient"]
@@ -22,7 +22,7 @@ extension BenchTests {
             #expect(outcome.results.allSatisfy { $0.value > 0 && $0.peers.values.allSatisfy { $0 > 0 } })
         }
 
-        /// Tallies of HTTP/1.1 and HTTP/2 over TLS are compared, too.
+        /// Also compares the tallies of HTTP/1.1 and HTTP/2 over TLS.
         @Test(arguments: ["https-64", "http2-64", "http-64-async"]) func everybodyReadsTheSame(row: String) throws {
             let outcome = try BenchProgram.run(["--row", row, "--rounds", "1"])
             #expect(outcome.errors == "")
@@ -39,12 +39,12 @@ extension BenchTests {
             #expect(outcome.results.map(\.name) == ["registry-10"])
         }
 
-        /// nginx is waited for by what is looked for here.
+        /// Files and processes show when nginx has started and ended.
         @Test(.timeLimit(.minutes(1))) func serversEndWithTheProgramHoweverThatEnds() async throws {
             try BenchProgram.withFolder { folder in
                 let process = try BenchProgram.start(
                     ["--grid", "--row", "grid-1x1KiB", "--row", "grid-1x32KiB", "--rounds", "1"], in: folder)
-                // The second row begins with its file: nginx was there for the first.
+                // The file of the second row shows that nginx was running for the first one.
                 while !FileManager.default.fileExists(atPath: folder.path + "/32KiB.bin") {
                     try #require(process.isRunning && !Task.isCancelled)
                 }
@@ -55,7 +55,7 @@ extension BenchTests {
             }
         }
 
-        /// The processes whose command line names `folder`.
+        /// Returns the processes whose command line names `folder`.
         private static func servers(of folder: URL) -> [String] {
             let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
             return processes.filter { process in

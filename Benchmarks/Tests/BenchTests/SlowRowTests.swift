@@ -3,9 +3,10 @@
 import Testing
 
 extension BenchTests {
-    /// The budgets are judged, and a row that has become slow is seen. The row is one whose budget is a ratio to a peer that is measured in turns
-    /// with it and goes the same way through the loader, so that a slow or busy machine, or a debug build, changes both. Whether the row is
-    /// within its budget is for `make bench` to say: these tests compare a row that does its work three times with one that does it once.
+    /// Tests that budgets are checked, and that a slow row is detected. The budget of the tested row is a ratio to a
+    /// peer, which is measured alternately and takes the same path through the loader. So a slow or busy machine, or a
+    /// debug build, changes both. `make bench` checks whether the row is within its budget. These tests compare a row
+    /// that does its work three times with one that does it once.
     struct SlowRowTests {
         private func measureEcho(isStrict: Bool = false, slow: String? = nil) throws -> BenchProgram.Outcome {
             let strict = isStrict ? ["--strict"] : []

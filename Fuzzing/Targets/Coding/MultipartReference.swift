@@ -3,20 +3,20 @@
 import Portolan
 import PortolanHTTP
 
-/// The parts of a multipart body that lies there as a whole, found by trying each place.
+/// Finds the parts of a complete multipart body by trying each position.
 ///
-/// Source: RFC 2046, section 5.1; what http: forgives.
+/// Source: RFC 2046, section 5.1, and the deviations that http: accepts.
 struct MultipartReference {
     /// The data of each part.
     private(set) var parts: [[UInt8]] = []
-    /// Why it fails; `nil`: it does not.
+    /// The expected error; `nil` for none.
     private(set) var code: LoadError.Code?
     private let bytes: [UInt8]
-    /// What a delimiter's line begins with.
+    /// The start of a delimiter line.
     private var line: [UInt8] = []
     private let limits: MultipartLimits
 
-    /// A body that is one part.
+    /// Makes a body of one part.
     init(whole: [UInt8]) {
         bytes = []
         limits = MultipartLimits()
@@ -41,7 +41,7 @@ struct MultipartReference {
 
     private static func isAt(_ start: Int, _ line: [UInt8], _ bytes: [UInt8]) -> Bool { bytes[start...].starts(with: line) }
 
-    /// - Parameter start: behind the first boundary.
+    /// - Parameter start: the position behind the first boundary.
     private mutating func read(from start: Int) throws(LoadError) {
         var position = start
         while true {
@@ -89,7 +89,7 @@ struct MultipartReference {
         if fields.count > limits.maximumFields { throw LoadError(.limitExceeded, message: "") }
         let lengths = fields.filter { $0.name == "content-length" }
         guard lengths.count == 1, let value = lengths.first?.value else { return nil }
-        // What no field value may hold becomes a space.
+        // Bytes that a field value must not contain become spaces.
         let isBlank = { (byte: UInt8) in byte <= 32 || byte == 127 }
         let digits = value.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
         return Int64(String(decoding: digits, as: UTF8.self)).flatMap { $0 < 0 ? nil : $0 }
@@ -104,14 +104,14 @@ struct MultipartReference {
 
     // MARK: Data
 
-    /// Where a part's data end, and where the delimiter's line begins.
+    /// Returns the end of a part's data, and the start of the delimiter line.
     private func findEnd(from start: Int, announced: Int64?) -> (data: Int, delimiter: Int)? {
         let length = announced.flatMap { $0 <= Int64(bytes.count - start) ? start + Int($0) : nil }
         var lineStart = start
         var flushed = start
         for place in start...bytes.count {
             if place > start, bytes[place - 1] == 10 { lineStart = place }
-            // By its length the part may end here, unless a delimiter has begun that may yet be one.
+            // By its announced length the part may end here, unless the last bytes may be the start of a delimiter.
             if place == length, place == lineStart || !line.starts(with: bytes[lineStart..<place]) {
                 (lineStart, flushed) = (place, place)
             }

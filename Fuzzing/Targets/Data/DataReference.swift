@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a `data:` URL stands for, by the standards' words taken one by one: without blocks or pieces, to compare the loads with.
+/// Decodes a `data:` URL by following the standards step by step, without blocks or pieces, for comparison with the
+/// loads.
 ///
-/// It is instrumented, too, so that each comparison costs: bytes are judged by tables.
+/// It is instrumented too, so comparisons are expensive; tables classify bytes.
 ///
 /// Source: WHATWG Fetch, `data:` URL processor; Infra, "forgiving-base64 decode"; URL, "percent-decode".
 struct DataReference {
     let mimeType: MIMEReference
     let body: [UInt8]
 
-    /// - Parameter url: a serialised URL of the scheme `data`. `nil` where it stands for nothing.
+    /// - Parameter url: a serialised URL of the scheme `data`. The result is `nil` if the URL is invalid.
     init?(_ url: String) {
         let text = Array(url.utf8)
         let input = text[..<(text.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex)].dropFirst("data:".utf8.count)
@@ -39,7 +40,7 @@ struct DataReference {
         return rest
     }
 
-    /// What stands before a semicolon, spaces and "base64" at the end.
+    /// Returns the header without a semicolon, spaces and "base64" at its end; `nil` if it does not end so.
     private static func withoutBase64Suffix(_ header: [UInt8]) -> [UInt8]? {
         guard String(decoding: header.suffix(6), as: UTF8.self).lowercased() == "base64" else { return nil }
         var rest = Array(header.dropLast(6))
@@ -74,7 +75,7 @@ struct DataReference {
         }
     }
 
-    /// The value of each byte that has one.
+    /// The value of each byte of the alphabet.
     private static let alphabet: [Int?] = {
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         return (UInt8.min ... .max).map { letters.firstIndex(of: $0) }

@@ -2,26 +2,26 @@
 
 import Portolan
 
-/// What a load can tell its client.
+/// The events from a load to its client.
 enum EventKind: CaseIterable {
     case interim, redirect, confirmation, response, data, trailers, finish, failure
     case challenge, challengeWithdrawn, sent, step, newBody
 
-    /// Whether the load learns from the answer that it is to pause or to stop.
+    /// Whether the return value can tell the load to pause or to stop.
     var hasAnswer: Bool { [.redirect, .response, .data].contains(self) }
 
-    /// Whether the answer "pause" forbids it.
+    /// Whether the event is forbidden after the return value "pause".
     var isDelivery: Bool { [.interim, .redirect, .confirmation, .response, .data, .trailers].contains(self) }
 }
 
-/// What a delegate hears.
+/// The events that a delegate receives.
 enum Heard: Equatable {
     case interim, response, trailers, redirect, challenge, challengeWithdrawn, sent, step, newBody
     case data([UInt8])
-    /// Nothing for a finish.
+    /// `nil` for a finish.
     case end(Ending?)
 
-    /// Whether the delegate answers with a flow.
+    /// Whether the delegate returns a flow.
     var hasAnswer: Bool {
         switch self {
         case .response, .data: true
@@ -30,7 +30,7 @@ enum Heard: Equatable {
     }
 }
 
-/// Why a load failed.
+/// The reason for the failure of a load.
 struct Ending: Equatable {
     let code: LoadError.Code
     var rule: ContractRule?

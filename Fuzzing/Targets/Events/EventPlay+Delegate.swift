@@ -2,9 +2,9 @@
 
 import Portolan
 
-/// What the delegate of a play does with what it hears.
+/// The behavior of a play's delegate.
 extension EventPlay {
-    /// Writes an event down, and does what the script has the delegate do inside it.
+    /// Records an event, and plays the delegate's steps of the script inside it.
     @discardableResult
     func hears(_ event: Heard) -> Flow {
         guard let isDirect = begin(event) else { return .keepGoing }
@@ -17,7 +17,8 @@ extension EventPlay {
         return flow
     }
 
-    /// - Returns: whether the load itself calls, and not whoever tells what waited; `nil`: the delegate does nothing inside.
+    /// - Returns: Whether the load itself delivers the event; `false` if a waiting event is delivered; `nil` if the
+    ///   delegate does nothing inside.
     private func begin(_ event: Heard) -> Bool? {
         heard.append(event)
         if case .end = event {
@@ -32,7 +33,7 @@ extension EventPlay {
         return isDirect
     }
 
-    /// - Returns: what the delegate answers.
+    /// - Returns: The return value of the delegate.
     private func playInside() -> Flow {
         let byte = source.next()
         if byte & 0xC0 == 0xC0, depth < Self.depthLimit { step() }
@@ -43,7 +44,7 @@ extension EventPlay {
         }
     }
 
-    /// Notes what the load is answered.
+    /// Records the flow that the load receives.
     private func answer(_ flow: Flow) -> Flow {
         if !answers.isEmpty { answers[answers.count - 1] = flow }
         return flow
@@ -68,7 +69,7 @@ extension EventPlay {
             decisions.append((attempt, request, decide))
         default:
             if isDirect { _ = answer(.pause) }
-            model.follow(wasPutOff: attempt)  // let go of without an answer
+            model.follow(wasPutOff: attempt)  // released without a decision
         }
     }
 
@@ -82,7 +83,7 @@ extension EventPlay {
         case .pause:
             model.challengeWasAnswered(question)
             challenge.answer(.cancel)
-        case .stopped: model.challengeWasAnswered(question)  // let go of without an answer
+        case .stopped: model.challengeWasAnswered(question)  // released without a response
         }
     }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the contract says of the way to the delegate: one call at a time, and while the caller has suspended the task only its failure.
+/// Models the contract of the delegate: its calls are serial, and while the caller suspends the task, it receives only
+/// a failure.
 ///
-/// What comes at another time waits, and is told in its order by whoever leaves the delegate or resumes the task.
+/// Other events wait, and are delivered in order after the delegate returns or the task is resumed.
 struct GateModel {
     struct Waiting {
         let event: Heard
-        /// The number of the attempt that it is from.
+        /// The number of the event's handler load.
         let attempt: Int
-        /// The number of the question, where it is a challenge.
+        /// The number of the request, if the event is a challenge.
         let question: Int
 
-        /// Whether it comes to the delegate of a suspended task, too: a failure does.
+        /// Whether the delegate of a suspended task receives the event too, as it does a failure.
         var ignoresSuspension: Bool {
             if case .end(.some) = event { true } else { false }
         }
@@ -20,14 +21,14 @@ struct GateModel {
     private(set) var heard: [Heard] = []
     private(set) var waiting: [Waiting] = []
     private(set) var isHeld = false
-    /// The event that is with the delegate; nothing else may come to it.
+    /// The event in delivery, which excludes all others.
     private(set) var current: Waiting?
-    /// What the delegate is about to be told by the load itself.
+    /// The event that the load itself is about to deliver.
     private var direct: Waiting?
-    /// Someone tells what waited, one event after another, and is not done.
+    /// Whether waiting events are being delivered.
     var isTelling = false
 
-    /// Whether something waits that nothing keeps back.
+    /// Whether an event waits without a reason.
     var owes: Bool {
         guard let first = waiting.first else { return false }
         return current == nil && (!isHeld || first.ignoresSuspension)
@@ -35,7 +36,7 @@ struct GateModel {
 
     var hasDeliveries: Bool { waiting.contains { $0.event.hasAnswer } }
 
-    /// - Returns: whether the delegate hears it now.
+    /// - Returns: Whether the delegate receives the event at once.
     mutating func put(_ event: Heard, of attempt: Int, question: Int = -1) -> Bool {
         let item = Waiting(event: event, attempt: attempt, question: question)
         if case .end(let ending?) = event, isHeld || ending == .cancelled { waiting = [] }
@@ -48,15 +49,16 @@ struct GateModel {
         return false
     }
 
-    /// The load is over, and the delegate has not heard of it: who cancels now wants no more than the end.
+    /// Handles a cancel after the end of the load, while the delegate has not received the end: it then receives only
+    /// the end.
     mutating func cancelWaitingEnd() {
         guard let last = waiting.last, case .end = last.event else { return }
         _ = put(.end(.cancelled), of: last.attempt)
     }
 
-    /// The delegate is called. Not for an end: it may come before the model knows of it.
+    /// The delegate is called. Not used for an end, which may come before the model knows of it.
     ///
-    /// - Returns: whether by the load itself; `nil` where nothing is to be told.
+    /// - Returns: Whether the load itself calls; `nil` if there is nothing to deliver.
     mutating func enter() -> Bool? {
         guard current == nil else { return nil }
         if let item = direct {
@@ -73,7 +75,7 @@ struct GateModel {
 
     mutating func leave() { current = nil }
 
-    /// The end is told, if it was one of those that wait.
+    /// Delivers the end, if it was waiting.
     mutating func enterEnd() {
         guard case .end? = waiting.first?.event, owes else { return }
         heard.append(waiting.removeFirst().event)
@@ -81,7 +83,7 @@ struct GateModel {
 
     mutating func hold() { isHeld = true }
 
-    /// - Returns: whether responses or data wait: then their answers say how to go on.
+    /// - Returns: Whether responses or data wait; then the delegate's return values decide how to go on.
     mutating func release() -> Bool {
         defer { isHeld = false }
         return isHeld && hasDeliveries

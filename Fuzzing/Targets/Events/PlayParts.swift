@@ -2,7 +2,7 @@
 
 import Portolan
 
-/// The handler of a play: makes loads that do nothing by themselves.
+/// The handler of a play. Its loads do nothing by themselves.
 struct PlayHandler: ProtocolHandler {
     let play: EventPlay
     let identifier = "org.portolan.play"
@@ -22,7 +22,7 @@ struct PlayHandler: ProtocolHandler {
     }
 }
 
-/// A load that tells its client what the play says, and counts what it is told.
+/// A load that calls its client as the play decides, and counts the calls that it receives.
 final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play runs on one thread
     private let request: Request
     private var client: (any ProtocolClient)?
@@ -57,8 +57,8 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
     static func length(_ number: Int) -> Int64? { number < 8 ? nil : Int64(number - 8) }
     static func bytes(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: number % 6) }
 
-    /// - Parameter number: which of several forms the event takes.
-    /// - Returns: the client's answer, where it gives one.
+    /// - Parameter number: selects one of several forms of the event.
+    /// - Returns: The client's return value, if there is one.
     func call(_ kind: EventKind, _ number: Int) -> Flow? {
         guard let client else { return nil }
         switch kind {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes as DEFLATE packs them: the first bit is a byte's lowest.
+/// Reads bits in DEFLATE's order: the first bit is a byte's lowest.
 ///
 /// Source: RFC 1951, section 3.1.1.
 struct BitReader {
@@ -12,13 +12,13 @@ struct BitReader {
         self.bytes = bytes
     }
 
-    /// Whether every byte was taken, or begun.
+    /// Whether every byte was read, at least in part.
     var isAtEnd: Bool { index == bytes.count }
 
-    /// How many bytes were taken, or begun.
+    /// The number of bytes that were read, at least in part.
     var position: Int { bit == 0 ? index : index + 1 }
 
-    /// The next byte, where it begins here and is not taken; 0 at the end.
+    /// The next byte, without reading it, at a byte boundary; 0 at the end.
     var upcoming: UInt8 { isAtEnd ? 0 : bytes[index] }
 
     /// - Parameter count: 0 to 16.
@@ -39,7 +39,7 @@ struct BitReader {
 
     mutating func byte() throws(GzipStop) -> UInt8 { UInt8(truncatingIfNeeded: try bits(8)) }
 
-    /// A number of `count` bytes, the lowest first.
+    /// Reads a number of `count` bytes, lowest byte first.
     mutating func number(bytes count: Int) throws(GzipStop) -> UInt32 {
         var value: UInt32 = 0
         for position in 0..<count { value |= UInt32(try byte()) << (8 * position) }

@@ -4,16 +4,16 @@ import Glibc
 import Portolan
 import Synchronization
 
-/// The gzip plugin in a loader of its own, made once: all cases share it.
+/// A loader with the gzip plugin, made once and shared by all cases.
 struct GzipFixture {
     let loader: Loader
     let files: InnerFiles
-    /// How many bytes may come out of a load.
+    /// The limit of bytes that a load may deliver.
     let limit: Int
-    /// The loader only knows its handlers.
+    /// Retained here, because the loader retains only the plugin's handlers.
     private let plugin: Plugin
 
-    /// The larger one is more than one buffer of the plugin.
+    /// The larger limit exceeds one buffer of the plugin.
     private static let small = Result { () throws(LoadError) in try GzipFixture(limit: 100) }
     private static let large = Result { () throws(LoadError) in try GzipFixture(limit: 300_000) }
 
@@ -37,7 +37,8 @@ struct GzipFixture {
         for handler in [files] + plugin.handlers as [any ProtocolHandler] { loader.handlers.register(handler) }
     }
 
-    /// What the environment names: `make fuzz` has an instrumented one. Otherwise that of the tests, found from this file.
+    /// The path in the environment variable, which `make fuzz` sets to an instrumented library; otherwise that of the
+    /// tests, relative to this file.
     private static var library: String {
         if let path = unsafe getenv("FUZZ_GZIP") { return unsafe String(cString: path) }
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
@@ -45,14 +46,14 @@ struct GzipFixture {
     }
 }
 
-/// What is behind `inner:` URLs: each loads once.
+/// The handler of `inner:` URLs, each of which loads once.
 final class InnerFiles: ProtocolHandler {
     let identifier = "org.portolan.inner"
     let schemes = SchemeSet.only(["inner"])
     private let files = Mutex((count: 0, waiting: [String: [ScriptedLoad.Event]]()))
 
-    /// - Parameter events: what follows the response.
-    /// - Returns: the URL.
+    /// - Parameter events: the events after the response.
+    /// - Returns: The URL.
     func put(_ events: [ScriptedLoad.Event]) -> String {
         files.withLock { files in
             files.count += 1

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a gzip file holds no more.
+/// The reason why decoding stops.
 enum GzipStop: Error {
-    /// It ends before it should.
+    /// The data is truncated.
     case cut
     case malformed
-    /// More came out than was asked for.
+    /// More bytes came out than the limit.
     case overLimit
 }
 
-/// What gzip or deflate data hold, by the words of their RFCs, bit by bit, to compare the plugin and http: with.
+/// Decodes gzip or deflate data bit by bit, as the RFCs describe it, for comparison with the plugin and http:.
 ///
 /// Source: RFC 1952, section 2; RFC 1951, section 3.2; RFC 1950, section 2.2.
 struct GzipReference {
     enum Format {
-        /// A file: members, and zero bytes after the last one.
+        /// A file: members, followed by zero bytes.
         case file
-        /// The content codings: nothing at all is nothing, and whatever comes after the end is passed over.
+        /// The content codings: empty data is valid, and everything after the end is ignored.
         case gzipCoding, deflateCoding
     }
 
     private(set) var body: [UInt8] = []
-    /// `nil`: it is sound, and `body` is all of it.
+    /// `nil` if the data is valid and `body` is complete.
     private(set) var stop: GzipStop?
     private var bits: BitReader
     private var memberStart = 0
     private let limit: Int
 
-    /// - Parameter limit: as soon as more bytes than this have come out, it ends.
+    /// - Parameter limit: decoding stops as soon as more bytes than this come out.
     init(_ file: [UInt8], limit: Int, as format: Format = .file) {
         bits = BitReader(file)
         self.limit = limit
@@ -43,9 +43,9 @@ struct GzipReference {
         }
     }
 
-    // MARK: The format around the data
+    // MARK: Container formats
 
-    /// Members, at least one, and zero bytes after the last.
+    /// Reads at least one member, and zero bytes after the last.
     private mutating func readFile() throws(GzipStop) {
         repeat { try readMember() } while !bits.isAtEnd && bits.upcoming != 0
         while !bits.isAtEnd {
@@ -53,12 +53,12 @@ struct GzipReference {
         }
     }
 
-    /// Members as long as one begins behind the last.
+    /// Reads members as long as another one follows.
     private mutating func readMembers(of data: [UInt8]) throws(GzipStop) {
         repeat { try readMember() } while data[bits.position...].starts(with: [0x1F, 0x8B])
     }
 
-    /// A zlib stream where its header is one, otherwise the data alone.
+    /// Reads a zlib stream if the header is one, otherwise raw DEFLATE data.
     private mutating func readDeflate(_ data: [UInt8]) throws(GzipStop) {
         if data.count == 1, data[0] & 0xF == 8 { throw .cut }
         guard data[0] & 0xF == 8, data[0] >> 4 < 8, (Int(data[0]) * 256 + Int(data[1])) % 31 == 0 else { return try inflate() }
@@ -101,7 +101,7 @@ struct GzipReference {
         guard try bits.number(bytes: 4) == UInt32(truncatingIfNeeded: body.count - memberStart) else { throw .malformed }
     }
 
-    // MARK: The data
+    // MARK: DEFLATE data
 
     private mutating func inflate() throws(GzipStop) {
         var isLast = false
@@ -121,7 +121,7 @@ struct GzipReference {
         if body.count > limit { throw .overLimit }
     }
 
-    /// The same bytes again, and again where the length is more than the distance.
+    /// Repeats the last `distance` bytes until `length` bytes are copied.
     private mutating func repeatRun(_ length: Int, from distance: Int) throws(GzipStop) {
         guard distance <= body.count - memberStart else { throw .malformed }
         var run = Array(body.suffix(distance).prefix(length))
@@ -150,7 +150,7 @@ struct GzipReference {
         for position in [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15].prefix(count) {
             lengths[position] = try bits.bits(3)
         }
-        // Of this code none may be incomplete.
+        // This code must not be incomplete.
         let space = lengths.reduce(0) { $1 == 0 ? $0 : $0 + 128 >> $1 }
         guard space == 128, let code = PrefixCode(lengths: lengths) else { throw .malformed }
         let all = try readLengths(literals + distances, with: code)
@@ -203,7 +203,7 @@ struct GzipReference {
     }
 }
 
-/// The check over a member's header or contents.
+/// The checksum of a member's header or contents.
 ///
 /// Source: RFC 1952, section 8.
 struct GzipCheck {
@@ -219,7 +219,7 @@ struct GzipCheck {
         register = Self.table[Int(UInt8(truncatingIfNeeded: register) ^ byte)] ^ register >> 8
     }
 
-    /// Reads a byte, and counts it in.
+    /// Reads a byte, and adds it to the checksum.
     mutating func take(_ bits: inout BitReader) throws(GzipStop) -> UInt8 {
         let byte = try bits.byte()
         take(byte)

@@ -3,7 +3,7 @@
 import Dispatch
 import Portolan
 
-/// Tells a thread that waits for it whenever it has paused the load, and when the load has ended.
+/// Signals a waiting thread whenever it pauses the load, and when the load has ended.
 final class PausingDelegate: LoadDelegate {
     let record: PieceDelegate
     private let news = DispatchSemaphore(value: 0)
@@ -12,7 +12,7 @@ final class PausingDelegate: LoadDelegate {
         self.record = record
     }
 
-    /// Waits for the next pause, or for the end; throws where neither comes.
+    /// Waits for the next pause or the end; throws after 20 s.
     func wait() throws(FuzzFinding) {
         let isHere = news.wait(timeout: .now() + .seconds(20)) == .success
         try require(isHere, "the load came to rest: neither data nor an end in 20 s")

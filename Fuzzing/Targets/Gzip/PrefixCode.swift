@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A prefix code, known by the length of each symbol's.
+/// A prefix code, defined by the lengths of its symbols' codes.
 ///
 /// Source: RFC 1951, section 3.2.2.
 struct PrefixCode {
-    /// How many codes there are of each length, from 0 to 15.
+    /// The number of codes of each length, from 0 to 15.
     private var counts = [Int](repeating: 0, count: 16)
-    /// By length, then by value.
+    /// The symbols, sorted by code length, then by value.
     private var symbols: [Int] = []
 
-    /// `nil` where more codes are claimed than there are, or fewer: only a code of one symbol with one bit may be incomplete, and a code of none.
+    /// Returns `nil` if the lengths claim too many codes, or too few: only a code with one symbol of one bit, or
+    /// without symbols, may be incomplete.
     init?(lengths: [Int]) {
         for length in lengths { counts[length] += 1 }
         var left = 1
@@ -23,7 +24,7 @@ struct PrefixCode {
         symbols = (1...15).flatMap { length in lengths.indices.filter { lengths[$0] == length } }
     }
 
-    /// - Throws: ``GzipStop/malformed`` for bits that stand for nothing.
+    /// - Throws: ``GzipStop/malformed`` for bits that are no code.
     func read(_ bits: inout BitReader) throws(GzipStop) -> Int {
         var (code, first, index) = (0, 0, 0)
         for length in 1...15 {

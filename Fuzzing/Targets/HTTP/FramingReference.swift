@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What fields say about framing, taken all at once.
+/// Interprets the fields about framing, all at once.
 ///
 /// Source: RFC 9112, sections 6 and 7; RFC 9110, sections 5.6.1 and 7.6.1.
 struct FramingReference {
@@ -11,7 +11,7 @@ struct FramingReference {
 
     enum Codings {
         case absent, chunked, others, invalid
-        /// A coding that the grammar allows and that is not known here.
+        /// A coding that the grammar permits, but that is unknown here.
         case unknown
     }
 
@@ -20,7 +20,8 @@ struct FramingReference {
     let lengths: Lengths
     let codings: Codings
     let options: [String]
-    /// A line of Transfer-Encoding names none: as if it were not there, but another recipient may see it otherwise.
+    /// Whether a Transfer-Encoding line is empty. The line has no effect here, but another recipient may interpret it
+    /// differently.
     let namesNothing: Bool
 
     init(_ fields: [[String]]) {
@@ -34,7 +35,7 @@ struct FramingReference {
         options = (values("connection") ?? []).flatMap(Self.elements).map { $0.lowercased() }
     }
 
-    /// All elements are the same, letter by letter, the empty ones too (Fetch, "extract a length").
+    /// Requires all elements to be identical, byte by byte, including empty ones (Fetch, "extract a length").
     private static func lengths(_ values: [String]?) -> Lengths {
         guard let values else { return .absent }
         let octets = values.joined(separator: ",").unicodeScalars.map { UInt8($0.value) }
@@ -62,7 +63,7 @@ struct FramingReference {
         return names.last == "chunked" ? .chunked : .others
     }
 
-    /// The elements of a list, of which none is empty.
+    /// Returns the nonempty elements of a list.
     private static func elements(_ value: String) -> [String] {
         var (all, current, isQuoted, isEscaped): ([[UInt8]], [UInt8], Bool, Bool) = ([], [], false, false)
         for octet in value.unicodeScalars.map({ UInt8($0.value) }) {
@@ -85,13 +86,13 @@ struct FramingReference {
     }
 }
 
-/// Names and values behind semicolons, by the grammar.
+/// Parses names and values behind semicolons, by the grammar.
 ///
 /// Source: RFC 9112, section 7.1.1.
 struct ParameterReference {
-    /// How many octets stand before the first that can't stand there.
+    /// The number of bytes before the first invalid one.
     private(set) var firstFault: Int?
-    /// Whether it can end here.
+    /// Whether the text may end here.
     private(set) var isComplete = true
 
     private let octets: [UInt8]
@@ -112,7 +113,7 @@ struct ParameterReference {
 
     private var next: UInt8? { position < octets.count ? octets[position] : nil }
 
-    /// - Returns: false where the octet at the position can't stand there. Where the octets end, it is not complete.
+    /// - Returns: `false` if the byte at the position is invalid. If the bytes end, the parameter is incomplete.
     private mutating func takeParameter() -> Bool {
         position += 1
         isComplete = false

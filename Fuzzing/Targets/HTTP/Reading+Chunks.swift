@@ -3,7 +3,7 @@
 import Portolan
 import PortolanHTTP
 
-/// The chunked coding.
+/// Decodes the chunked coding.
 ///
 /// Source: RFC 9112, section 7.1.
 extension Reading {
@@ -33,7 +33,7 @@ extension Reading {
 
         let text = rest.prefix { $0 != 13 }
         let parameters = ParameterReference(text)
-        // An octet counts before it is judged.
+        // A byte counts towards the limit before it is checked.
         let fault = parameters.firstFault ?? (parameters.isComplete || text.count == rest.count ? nil : text.count)
         guard padding + (fault.map { $0 + 1 } ?? text.count) <= allowed else { throw .failure(.limitExceeded) }
         guard fault == nil else { throw .failure(.badResponse) }

@@ -2,7 +2,7 @@
 
 import Portolan
 
-/// What a response is read as.
+/// The interpretation of a response.
 struct ResponseMeaning: Equatable {
     var interim: [Int] = []
     var status = 0

@@ -4,13 +4,13 @@ import Portolan
 import PortolanHTTP
 import PortolanHTTPSyntax
 
-/// A response taken by the words of RFC 9112, whole and slowly, to compare the parsers with.
+/// Parses a complete response as RFC 9112 describes it, slowly, for comparison with the parsers.
 ///
 /// Source: RFC 9112, sections 2 to 7 and 9.3; RFC 9110, section 5.
 struct ResponseReference {
     private(set) var outcome: ResponseOutcome
 
-    /// - Parameter bytes: all that comes before the connection ends.
+    /// - Parameter bytes: all bytes before the end of the connection.
     init(_ bytes: [UInt8], method: HTTPRequest.Method, limits: HTTPLimits) {
         var reading = Reading(rest: bytes[...], limits: limits)
         do throws(ResponseOutcome) {
@@ -21,7 +21,7 @@ struct ResponseReference {
     }
 }
 
-/// What is left of the bytes.
+/// Reads the remaining bytes.
 struct Reading {
     var rest: ArraySlice<UInt8>
     let limits: HTTPLimits
@@ -89,7 +89,7 @@ struct Reading {
 
     // MARK: Lines
 
-    /// - Parameter limit: the bytes it may have without its end.
+    /// - Parameter limit: the longest line in bytes, without its line end.
     mutating func line(atMost limit: Int) throws(ResponseOutcome) -> ArraySlice<UInt8> {
         let end = rest.firstIndex(of: 10)
         var line = rest[..<(end ?? rest.endIndex)]
@@ -114,7 +114,7 @@ struct Reading {
         return (words[1].reduce(0) { $0 * 10 + Int($1) - 48 }, version[2] == 48)
     }
 
-    /// - Returns: name and value of each field; and whether a line of them is written in a way that others may read otherwise.
+    /// - Returns: The name and value of each field, and whether other recipients may interpret a line differently.
     mutating func section(_ limit: Int) throws(ResponseOutcome) -> (fields: [[String]], isOdd: Bool) {
         var (names, values, used, isOdd): ([String], [[UInt8]], Int, Bool) = ([], [], 0, false)
         while true {

@@ -13,7 +13,7 @@ final class FieldBlockDecoder {  // … because it owns the inflater, whose fiel
 
     deinit { unsafe nghttp2_hd_inflate_del(inflater) }
 
-    /// - Returns: name and value of each, in ISO-8859-1; `nil` where the block is no HPACK.
+    /// - Returns: The name and value of each field, in ISO-8859-1; `nil` if the block is invalid HPACK.
     func decode(_ block: [UInt8]) -> [[String]]? {
         var fields: [[String]] = []
         let isDecoded = unsafe block.withUnsafeBufferPointer { bytes in

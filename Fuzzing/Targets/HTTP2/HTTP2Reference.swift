@@ -4,18 +4,19 @@ import HTTPTypes
 import PortolanHTTP
 import PortolanHTTPSyntax
 
-/// What a server's bytes mean for the requests on streams 1, 3, 5…, taken frame by frame by the words of RFC 9113.
+/// Interprets a server's bytes for the requests on streams 1, 3, 5…, frame by frame as RFC 9113 describes it.
 ///
-/// It judges strictly as long as every frame keeps the rules of the connection (``isSound``), and loosely from the first that may not.
+/// The checks are strict as long as every frame certainly follows the rules of the connection (``isSound``), and loose
+/// from the first other frame on.
 struct HTTP2Reference {
-    /// Whether all frames were such that each stream's meaning is certain.
+    /// Whether the meaning of each stream is certain, given all frames.
     private(set) var isSound = true
-    /// Whether frames came on a stream that is over and where they may not: an error, or nothing, as the client has let go of it or not.
-    /// Or two errors, of which either may be found first.
+    /// Whether invalid frames came on a stream that has ended. They are an error or have no effect, depending on
+    /// whether the client has released the stream. Or whether there are two errors, either of which may be found first.
     private(set) var dependsOnTiming = false
     private(set) var streams: [HTTP2StreamReference]
     private(set) var frameCount = 0
-    /// Frames that bring nothing, and what the others and the requests may have earned for them.
+    /// The number of frames without content, and the number permitted because of other frames and requests.
     private(set) var (idleFrames, earned) = (0, 0)
 
     private let decoder = FieldBlockDecoder()
@@ -23,12 +24,12 @@ struct HTTP2Reference {
     private var hasSettings = false
     private var acknowledgements = 0
     private var (emptyFrames, lastStream) = (0, UInt32.max)
-    /// The field block that goes on in CONTINUATION frames.
+    /// The field block that continues in CONTINUATION frames.
     private var open: (stream: UInt32, endsStream: Bool, isPromise: Bool, block: [UInt8], parts: Int)?
 
     /// - Parameters:
-    ///   - methods: of the requests.
-    ///   - stopped: the request whose load is over with the head of its response.
+    ///   - methods: the methods of the requests.
+    ///   - stopped: the request whose load ends with the head of its response.
     init(_ bytes: [UInt8], methods: [HTTPRequest.Method], limits: HTTPLimits, stopped: Int?) {
         streams = methods.indices.map { HTTP2StreamReference(methods[$0], limits: limits, stopsAtHead: $0 == stopped) }
         var rest = bytes[...]
@@ -40,7 +41,7 @@ struct HTTP2Reference {
             take(HTTP2FrameReference(type: header[3], flags: header[4], stream: stream, payload: payload, length: length))
             rest = rest.dropFirst(9 + length)
         }
-        // A flood is found before what else is wrong in the same read.
+        // A flood is detected before other errors in the same read.
         if frameCount > 900 || emptyFrames > 32 { (isSound, dependsOnTiming) = (false, true) }
         if open != nil { isSound = false }
     }
@@ -70,7 +71,7 @@ struct HTTP2Reference {
         }
     }
 
-    /// For the limit of frames that bring nothing: all that could count for the server does.
+    /// Counts frames for the limit of those without content. Everything that may count for the server counts here.
     private mutating func count(_ frame: HTTP2FrameReference) {
         switch frame.type {
         case 0: earned += 2 + frame.length / 64
@@ -80,7 +81,7 @@ struct HTTP2Reference {
         }
     }
 
-    /// Whether the frame keeps the rules of its type, and leaves every limit of the connection far away.
+    /// Whether the frame follows the rules of its type, and stays far from every limit of the connection.
     private func isKept(_ frame: HTTP2FrameReference) -> Bool {
         let index = Self.index(of: frame.stream)
         let isOurs = index.map { streams.indices.contains($0) } ?? false
@@ -128,7 +129,8 @@ struct HTTP2Reference {
         if frame.flags & 4 != 0 { endBlock() }
     }
 
-    /// Allowed until the client's settings are acknowledged (RFC 9113 §8.4); its fields change the table.
+    /// Permitted until the client's settings are acknowledged (RFC 9113 §8.4). The promise's fields change the HPACK
+    /// table.
     private mutating func takePromise(_ frame: HTTP2FrameReference) {
         guard let block = frame.content, block.count >= 4 else { return isDecodable = false }
         open = (frame.stream, false, true, Array(block.dropFirst(4)), 0)
@@ -181,17 +183,17 @@ struct HTTP2FrameReference {
     let type: UInt8
     let flags: UInt8
     let stream: UInt32
-    /// As much of it as came.
+    /// The received part of the payload.
     let payload: [UInt8]
     let length: Int
 
-    /// Of DATA and HEADERS, without padding; `nil` where there is more padding than payload.
+    /// The content of DATA and HEADERS without padding; `nil` if the padding exceeds the payload.
     var content: [UInt8]? {
         guard flags & 8 != 0 else { return payload }
         guard let padding = payload.first, length > Int(padding), payload.count == length else { return nil }
         return Array(payload.dropFirst().dropLast(Int(padding)))
     }
 
-    /// The most of it that may be content.
+    /// The largest part of the payload that may be content.
     var mostContent: [UInt8] { content ?? Array(payload.dropFirst(flags & 8 == 0 ? 0 : 1)) }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Frames that an input asks for one by one, so that a changed byte changes a frame and leaves the rest as it was.
+/// Frames that an input describes one by one, so that a changed byte changes only one frame.
 ///
-/// Each step is a byte with the kind of frame in its lower half and flags in its upper half, a byte for the stream, and what the kind needs.
+/// Each step is a byte with the kind of frame in its lower half and flags in its upper half, a byte for the stream, and
+/// the data of the kind.
 struct HTTP2Script {
     private(set) var bytes: [UInt8] = []
     private var last: [UInt8] = []
     private var lastData: [UInt8] = []
     private static let mostBytes = 640 << 10
-    /// With more bytes, nothing but small frames follow one another.
+    /// The limit for repeating small frames.
     private static let mostOfSmallFrames = 48 << 10
 
     init(_ source: inout ByteSource) {
@@ -41,7 +42,7 @@ struct HTTP2Script {
             add(type, flags, stream, (0..<count).map { _ in source.next() })
         case 14: repeatLast(Int(source.next()) * (flags & 1 == 0 ? 1 : 16))
         default:
-            // Fields as HPACK, byte by byte.
+            // Sends fields as raw HPACK bytes.
             let count = source.next() & 63
             add(flags & 8 == 0 ? 1 : 9, flags & 1 | (flags & 2 == 0 ? 4 : 0), stream, (0..<count).map { _ in source.next() })
         }
@@ -60,7 +61,8 @@ struct HTTP2Script {
         for _ in 0..<count where bytes.count + last.count <= most { bytes += last }
     }
 
-    /// - Parameter flags: 1: the stream ends; 2: the section goes on in another frame; 4: padded; 8: fields are kept in HPACK's table.
+    /// - Parameter flags: 1: the stream ends; 2: the section continues in another frame; 4: padded; 8: HPACK stores the
+    ///   fields in its table.
     private mutating func section(_ fields: [[String]], _ flags: UInt8, _ stream: UInt32) {
         let block = Self.block(fields, flags)
         let isSplit = flags & 2 != 0 && flags & 1 != 0 && block.count > 1
@@ -78,12 +80,12 @@ struct HTTP2Script {
 
     // MARK: Parts
 
-    /// Streams that are open, above all.
+    /// Returns a stream number, mostly of an open stream.
     private static func stream(_ byte: UInt8) -> UInt32 { byte < 0xF0 ? [1, 3, 5, 7, 1, 3, 0, 2, 9][Int(byte % 9)] : UInt32(byte) << 23 }
 
     static func number(_ value: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) } }
 
-    /// Small ones, and those at the limits.
+    /// Returns small values, and values at the limits.
     private static func value(_ source: inout ByteSource) -> UInt32 {
         let byte = source.next()
         return byte & 0xC0 == 0 ? UInt32(byte) : UInt32(byte & 0x3F) << (16 + UInt32(byte >> 6) * 3)
@@ -98,7 +100,8 @@ struct HTTP2Script {
         "200", "100", "103", "204", "304", "101", "5", "0", "5, 5", "", " x", "a\r\nb", "chunked", "99", "1000", "\u{e4}",
     ]
 
-    /// A byte for how many, and two for each: its name and its value; from `0xF0` on the value is long.
+    /// Reads a byte for the number of fields, and two for each field: its name and its value. From `0xF0` on, the value
+    /// is long.
     private static func fields(_ source: inout ByteSource) -> [[String]] {
         (0..<(source.next() & 15)).map { _ in
             let (name, value) = (source.next(), source.next())
@@ -107,7 +110,7 @@ struct HTTP2Script {
         }
     }
 
-    /// Literals without Huffman coding (RFC 7541 §6.2).
+    /// Writes literals without Huffman coding (RFC 7541 §6.2).
     private static func block(_ fields: [[String]], _ flags: UInt8) -> [UInt8] {
         fields.flatMap { [flags & 8 == 0 ? 0 : 0x40] + literal(latin1($0[0])) + literal(latin1($0[1])) }
     }

@@ -4,7 +4,7 @@ import HTTPTypes
 import Portolan
 @_spi(Fuzzing) import PortolanHTTP
 
-/// What the frames of one stream mean for its request.
+/// Interprets the frames of one stream for its request.
 ///
 /// Source: RFC 9113, sections 8.1 to 8.3; RFC 9110, sections 5, 8.6 and 15.
 struct HTTP2StreamReference {
@@ -14,19 +14,19 @@ struct HTTP2StreamReference {
     private let limits: HTTPLimits
     private let stopsAtHead: Bool
     private var place = Place.head
-    /// Content that is still to come, where that is known.
+    /// The remaining content in bytes, if known.
     private var remaining: Int?
 
-    // If everything is in order until then
+    // Valid while there is no error
     private(set) var answer = HTTP2Answer()
-    /// Whether the server may send more.
+    /// Whether the server may send more frames.
     private(set) var isOpenForServer = true
-    /// Whether nothing more counts for the load.
+    /// Whether further frames do not affect the load.
     var isOver: Bool { place == .over }
-    /// DATA so far, padding included.
+    /// The size of all DATA so far, including padding.
     private(set) var flow = 0
 
-    // Whether or not it is
+    // Valid despite errors
     /// The statuses and fields of all sections.
     private(set) var heads: [(status: Int?, fields: [[String]])] = []
     /// The content of all DATA frames.
@@ -47,7 +47,7 @@ struct HTTP2StreamReference {
         answer.end = .failed(code, hasBegun ? .seen : eligibility)
     }
 
-    /// The connection ends.
+    /// The result if the connection ends now.
     var atEnd: HTTP2Answer {
         var stream = self
         stream.fail(.connectionLost, eligibility: .unanswered)
@@ -153,7 +153,7 @@ struct HTTP2StreamReference {
     private static let ofConnection = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
 }
 
-/// What became of a request.
+/// The result of a request.
 struct HTTP2Answer: Equatable {
     enum End: Equatable {
         case finished
@@ -167,7 +167,7 @@ struct HTTP2Answer: Equatable {
     var trailers: [[String]] = []
     var end: End?
 
-    /// Where the answer fails it is of no account how much of its body came before.
+    /// Compares results. After a failure, the length of the received body does not matter.
     func isSame(as other: Self) -> Bool {
         guard case .failed? = end else { return self == other }
         var (mine, theirs) = (self, other)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of an input, taken from the front.
+/// Reads the bytes of an input from the front.
 struct ByteSource {
     private var rest: ArraySlice<UInt8>
 
@@ -10,10 +10,10 @@ struct ByteSource {
 
     var isEmpty: Bool { rest.isEmpty }
 
-    /// The next byte; 0 once there is none left.
+    /// Returns the next byte; 0 if none is left.
     mutating func next() -> UInt8 { rest.popFirst() ?? 0 }
 
-    /// The next byte modulo `count`.
+    /// Returns the next byte modulo `count`.
     mutating func next(below count: UInt8) -> Int { Int(next() % count) }
 
     mutating func takeRest() -> [UInt8] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a target found wrong with the code under test, in one line.
+/// An error in the code under test that a target found, in one line.
 public struct FuzzFinding: Error, CustomStringConvertible {
     public let description: String
 
@@ -9,7 +9,7 @@ public struct FuzzFinding: Error, CustomStringConvertible {
     }
 }
 
-/// Throws a finding that says `message`, unless `condition` holds.
+/// Throws a finding with `message`, unless `condition` is true.
 func require(_ condition: Bool, _ message: @autoclosure () -> String) throws(FuzzFinding) {
     if !condition { throw FuzzFinding(message()) }
 }

@@ -3,7 +3,7 @@
 import Portolan
 import Synchronization
 
-/// Writes down a load of one response, in any number of pieces, and what was out of order.
+/// Records a load of one response, in any number of pieces, and violations of the event order.
 final class PieceDelegate: LoadDelegate {
     enum End: Equatable {
         case finished
@@ -15,7 +15,7 @@ final class PieceDelegate: LoadDelegate {
         var response: Response?
         var body: [UInt8] = []
         var end: End?
-        /// The first thing that the order of events does not allow.
+        /// The first violation of the event order.
         var disorder: String?
 
         var hasEnded: Bool { end != nil }
@@ -26,8 +26,8 @@ final class PieceDelegate: LoadDelegate {
     private let stopsAt: Int?
 
     /// - Parameters:
-    ///   - answer: to the response and to each piece.
-    ///   - stopsAt: the number, from 0, of the one that is answered with a stop.
+    ///   - answer: the return value for the response and each piece.
+    ///   - stopsAt: the number, from 0, of the event that returns a stop.
     init(answer: Flow, stopsAt: Int?) {
         self.answer = answer
         self.stopsAt = stopsAt

@@ -2,7 +2,7 @@
 
 import Logging
 
-/// Breaches and failures are what the cases are made of: nobody wants to read of them.
+/// Logs nothing, because the cases consist of violations and failures.
 struct SilentLog: LogHandler {
     static let logger = Logger(label: "org.portolan.play") { _ in SilentLog() }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// "Parse a MIME type" taken word by word, over code points and slowly, to compare the fast one with.
+/// Implements "parse a MIME type" step by step, over code points and slowly, for comparison with the fast parser.
 ///
 /// Source: WHATWG MIME Sniffing, section 4.4; Fetch, "collect an HTTP quoted string".
 struct MIMEReference: Equatable {
     let essence: String
-    /// Name and value of each.
+    /// The name and value of each parameter.
     private(set) var parameters: [[String]]
 
     private typealias Scalars = ArraySlice<Unicode.Scalar>

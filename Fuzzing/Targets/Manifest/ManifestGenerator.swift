@@ -2,7 +2,7 @@
 
 import Portolan
 
-/// A manifest written as plain JSON, in ASCII.
+/// Writes a manifest as plain JSON, in ASCII.
 struct ManifestGenerator {
     let text: String
 
@@ -63,7 +63,7 @@ struct ManifestGenerator {
 
     private static func array(_ elements: [String]) -> String { "[\(elements.joined(separator: ","))]" }
 
-    /// Each UTF-16 unit that is no ASCII letter or digit as an escape.
+    /// Writes each UTF-16 unit that is no ASCII letter as an escape.
     private static func quoted(_ text: String) -> String {
         let units = text.utf16.map { unit -> String in
             if let byte = UInt8(exactly: unit), byte < 0x80, Character(Unicode.Scalar(byte)).isLetter { return "\(Unicode.Scalar(byte))" }

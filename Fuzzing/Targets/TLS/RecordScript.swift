@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an input does to the server's records on their way.
+/// Changes the server's records in transit.
 ///
-/// Each change is a byte for its kind, one for the record's number, and what the kind needs.
+/// Each change is a byte for its kind, one for the number of the record, and the data of the kind.
 struct RecordScript {
     private enum Change {
         case drop
@@ -15,7 +15,7 @@ struct RecordScript {
         case replay(Int)
         case insert(at: Int, [UInt8])
         case type(UInt8)
-        /// Nothing comes after it.
+        /// No record follows.
         case end
     }
 
@@ -24,7 +24,7 @@ struct RecordScript {
     private var heldBack: [UInt8] = []
     private var rest: [UInt8] = []
     private var hasEnded = false
-    /// Whether anything was changed.
+    /// Whether the script changed a record.
     private(set) var hasChanged = false
 
     init(_ source: inout ByteSource) {
@@ -56,7 +56,7 @@ struct RecordScript {
 
     private static func bytes(_ source: inout ByteSource) -> [UInt8] { (0..<(source.next() & 63)).map { _ in source.next() } }
 
-    /// Of a type that TLS knows, above all.
+    /// Makes a record, mostly of a type that TLS defines.
     private static func record(_ source: inout ByteSource) -> [UInt8] {
         let (type, version) = (source.next(), source.next())
         return framed([type < 0x80 ? 20 + type % 5 : type, 3, version < 0x80 ? 3 : version & 7], bytes(&source))
@@ -66,8 +66,8 @@ struct RecordScript {
         start + [UInt8(truncatingIfNeeded: payload.count >> 8), UInt8(truncatingIfNeeded: payload.count)] + payload
     }
 
-    /// - Parameter output: of the server.
-    /// - Returns: what comes to the client.
+    /// - Parameter output: the output of the server.
+    /// - Returns: The bytes for the client.
     mutating func pass(_ output: [UInt8]) -> [UInt8] {
         rest += output
         var passed: [UInt8] = []
@@ -81,7 +81,7 @@ struct RecordScript {
         return passed
     }
 
-    /// What was held back for a record that does not come.
+    /// Returns records that were delayed behind a record that never comes.
     mutating func finish() -> [UInt8] {
         defer { heldBack = [] }
         return hasEnded ? [] : heldBack

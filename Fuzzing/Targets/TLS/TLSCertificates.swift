@@ -2,19 +2,20 @@
 
 import FoundationEssentials
 
-/// The certificates of the cases. They are constants, so that an input gives the same answer in each process.
+/// The certificates of the cases. They are constants, so that an input has the same result in each process.
 ///
-/// Made with `openssl genpkey -algorithm ed25519` and `openssl ca`, valid from 2020 to 2049, the expired one to 2021. The root issued the
-/// intermediate and the leaves, but for `below` and `unknown`. All leaves have one key.
+/// They were made with `openssl genpkey -algorithm ed25519` and `openssl ca`, and are valid from 2020 to 2049, the
+/// expired one until 2021. The root issued the intermediate and the leaves, except `below` and `unknown`. All leaves
+/// have the same key.
 enum TLSCertificates {
-    /// What a server shows.
+    /// The certificate that a server presents.
     enum Kind: Int, CaseIterable {
         case good, below, unknown, expired, misnamed
 
-        /// Whether the client trusts it.
+        /// Whether the client trusts the certificate.
         var isTrusted: Bool { self == .good || self == .below }
 
-        /// DER, leaf first.
+        /// The chain in DER, leaf first.
         var chain: [[UInt8]] {
             switch self {
             case .good: [TLSCertificates.good]
@@ -26,12 +27,12 @@ enum TLSCertificates {
         }
     }
 
-    /// All but ``misnamed`` are for this host, for `*.wild.example`, 192.0.2.1 and 2001:db8::1.
+    /// The host of all leaves except ``misnamed``. They are also valid for `*.wild.example`, 192.0.2.1 and 2001:db8::1.
     static let host = "fuzz.example"
 
     private static func bytes(_ base64: String) -> [UInt8] { Array(Data(base64Encoded: base64) ?? Data()) }
 
-    /// The client trusts it.
+    /// The client trusts this root.
     static let root = bytes(
         """
         MIIBFTCByKADAgECAgEBMAUGAytlcDAUMRIwEAYDVQQDDAlGdXp6IFJvb3QwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjAUMRIwEAYDVQQD\
@@ -63,7 +64,7 @@ enum TLSCertificates {
         FHcb41iCdUNOPDfXbJjvtd5a+klzMAUGAytlcANBAOd0p75vymfTMYcBLMTQzjF42jRuVovhiIROsvnIlKiGoLi+ue6i2X2RchoAwXVQh5cJFgEa4Tft\
         nMY553OE7g4=
         """)
-    /// Issued by a root that the client does not know.
+    /// Issued by a root that the client does not trust.
     static let unknown = bytes(
         """
         MIIBWTCCAQugAwIBAgIBATAFBgMrZXAwEzERMA8GA1UEAwwIU3RyYW5nZXIwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjASMRAwDgYDVQQD\
@@ -87,7 +88,7 @@ enum TLSCertificates {
         LjigNcy1r2fxVU/RugWXMAUGAytlcANBALDwoquWy6F0raJDw1BXfUyebQaws6UYKmqysGnZZrMWsgFSJHCfv4X2WBf1JP4xx7q4lALEBdLN1JMiij6R\
         5wg=
         """)
-    /// For other.example.
+    /// Valid for other.example.
     static let misnamed = bytes(
         """
         MIIBMTCB5KADAgECAgEEMAUGAytlcDAUMRIwEAYDVQQDDAlGdXp6IFJvb3QwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMDAwMDAwWjATMREwDwYDVQQD\
@@ -95,7 +96,7 @@ enum TLSCertificates {
         A1UdDgQWBBS55TWCUyZ8Qr/DmyECEM3nmbbm0DAfBgNVHSMEGDAWgBQEpuS8By44oDXMta9n8VVP0boFlzAFBgMrZXADQQBkt4qvy6/Ya4q23LwjQdOo\
         J5sc7uk3rDnwXuDjBB0x1BGEBtzWvPy9bsKnI4SsdQFQRuTaiNe5kDSQWYlqQ/AB
         """)
-    /// PKCS #8.
+    /// The key in PKCS #8.
     static let leafKey = bytes(
         """
         MC4CAQAwBQYDK2VwBCIEIBk1R2kZl5q7KcComyLxaheIAvdr3ERDAu/9QNbhhncS

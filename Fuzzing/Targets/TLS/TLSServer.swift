@@ -3,18 +3,18 @@
 import CPortolanOpenSSL
 import Synchronization
 
-/// How the server of a case is set up.
+/// The configuration of a case's server.
 struct TLSServerSettings: Hashable {
     var kind = TLSCertificates.Kind.good
-    /// Otherwise TLS 1.3.
+    /// `false` means TLS 1.3.
     var isTLS12 = false
     var asksForCertificate = false
     var sendsTickets = false
 }
 
-/// What connections with the same settings share: SSL_CTX_new(3). Made once in a process, and kept.
+/// The context of connections with the same settings: SSL_CTX_new(3). Made once per process.
 @safe
-final class TLSServerContext: @unchecked Sendable {  // … because it is not changed once it is made, and OpenSSL counts its users
+final class TLSServerContext: @unchecked Sendable {  // … because it is not changed after init, and OpenSSL counts its references
     let context: OpaquePointer
 
     private static let made = Mutex<[TLSServerSettings: TLSServerContext]>([:])
@@ -60,7 +60,7 @@ final class TLSServerContext: @unchecked Sendable {  // … because it is not ch
             _ = unsafe SSL_CTX_set_options(context, portolan_SSL_OP_NO_TICKET())
             unsafe SSL_CTX_set_num_tickets(context, 0)
         }
-        // The first that the client offers.
+        // Selects the first protocol that the client offers.
         unsafe SSL_CTX_set_alpn_select_cb(
             context,
             { _, chosen, length, offered, offeredLength, _ in
@@ -74,7 +74,7 @@ final class TLSServerContext: @unchecked Sendable {  // … because it is not ch
 
     deinit { unsafe SSL_CTX_free(context) }
 
-    /// The caller frees it.
+    /// Parses a certificate, which the caller must free.
     static func certificate(_ der: [UInt8]) -> OpaquePointer? {
         unsafe der.withUnsafeBufferPointer { bytes in
             var start = bytes.baseAddress
@@ -83,34 +83,34 @@ final class TLSServerContext: @unchecked Sendable {  // … because it is not ch
     }
 }
 
-/// What the server does after the handshake, one step a turn.
+/// An action of the server after the handshake; the server does one per call of `proceed()`.
 enum TLSServerStep {
     case write([UInt8])
     case updateKeys(isRequested: Bool)
-    /// HelloRequest, up to TLS 1.2.
+    /// A HelloRequest, up to TLS 1.2.
     case renegotiate
     case sendTicket
     case closeNotify
 }
 
-/// The server's side of a connection, which reads and writes memory.
+/// The server side of a connection, which reads and writes memory.
 @safe
 final class TLSServer {
     private let context: TLSServerContext
     private let ssl: OpaquePointer
-    /// From the client, and to it. They are the connection's.
+    /// The bytes from and to the client. The connection owns them.
     private let incoming: OpaquePointer
     private let outgoing: OpaquePointer
     private var steps: ArraySlice<TLSServerStep>
     private var isBroken = false
-    /// What was encrypted for the client.
+    /// The plaintext that was encrypted for the client.
     private(set) var sent: [UInt8] = []
     private(set) var received: [UInt8] = []
     private(set) var hasSaidGoodbye = false
-    /// Whether the client would have no new handshake, which OpenSSL's servers take for a failure.
+    /// Whether the client rejected a new handshake, which OpenSSL's servers treat as a failure.
     private(set) var isRefused = false
 
-    /// - Parameter leaf: DER, in the place of the context's.
+    /// - Parameter leaf: a certificate in DER that replaces the context's leaf.
     init(_ context: TLSServerContext, leaf: [UInt8]? = nil, steps: [TLSServerStep]) throws(FuzzFinding) {
         guard let ssl = unsafe SSL_new(context.context), let incoming = unsafe BIO_new(BIO_s_mem()),
             let outgoing = unsafe BIO_new(BIO_s_mem())
@@ -134,9 +134,9 @@ final class TLSServer {
         _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(incoming, $0.baseAddress, Int32($0.count)) }
     }
 
-    /// Takes the handshake further, or does the next step.
+    /// Continues the handshake, or does the next step.
     ///
-    /// - Returns: whether there was a step to do.
+    /// - Returns: Whether there was a step.
     func proceed() -> Bool {
         defer { ERR_clear_error() }
         guard !isBroken, isDone(unsafe SSL_do_handshake(ssl)) else { return false }
@@ -176,7 +176,7 @@ final class TLSServer {
         }
     }
 
-    /// - Parameter result: what OpenSSL returned.
+    /// - Parameter result: the return value of OpenSSL.
     private func isDone(_ result: Int32) -> Bool {
         if result > 0 { return true }
         let error = unsafe SSL_get_error(ssl, result)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the arguments of one call lie while it runs; used again by the next.
+/// The memory for the arguments of one call; reused by the next call.
 @safe
 final class CallFrame {
     static let capacity = 2 * Signature.parameterLimit
 
-    /// One for each argument.
+    /// The value of each argument.
     let cells: UnsafeMutablePointer<UInt64>
-    /// Where each argument lies, for libffi.
+    /// The address of each argument, for libffi.
     let places: UnsafeMutablePointer<UnsafeMutableRawPointer?>
-    /// What functions put out, by argument.
+    /// The output values of functions, by argument.
     let outputs: UnsafeMutablePointer<UInt64>
     let result: UnsafeMutablePointer<UInt64>
-    /// Of bytes and buffers, by argument.
+    /// The lengths of bytes and buffers, by argument.
     var lengths = [Int](repeating: 0, count: CallFrame.capacity)
 
     init() {
@@ -30,12 +30,12 @@ final class CallFrame {
         unsafe result.deallocate()
     }
 
-    /// Puts an address where argument `index` lies.
+    /// Stores an address as argument `index`.
     func set(_ index: Int, _ address: UInt) {
         unsafe UnsafeMutableRawPointer(cells + index).storeBytes(of: address, as: UInt.self)
     }
 
-    /// Lets argument `index` point to a place of its own, which holds zeros.
+    /// Makes argument `index` point to its own output word, which is set to zero.
     func setOutput(_ index: Int) {
         unsafe outputs[index] = 0
         unsafe set(index, UInt(bitPattern: outputs + index))
@@ -45,7 +45,8 @@ final class CallFrame {
 extension ScalarType {
     /// Stores an integer or a truth value that fits.
     ///
-    /// - Parameter place: of a whole word, all of which is set: in little-endian order the type's own bytes stand in front.
+    /// - Parameter place: The address of a whole word, all of which is set. In little-endian order the type's own bytes
+    ///   come first.
     func store(integer value: Int128, _ place: UnsafeMutableRawPointer) {
         #if _endian(little)
             return unsafe place.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
@@ -67,7 +68,7 @@ extension ScalarType {
         }
     }
 
-    /// What C has put in memory.
+    /// Reads a value that C has stored in memory.
     func load(_ place: UnsafeRawPointer) -> Value {
         switch self {
         case .bool: .truth(unsafe place.load(as: UInt8.self) != 0)
@@ -86,7 +87,7 @@ extension ScalarType {
         }
     }
 
-    /// What libffi has put where a result goes: integers come widened to a word.
+    /// Reads a result that libffi has stored. Integers are widened to a word.
     func loadResult(_ place: UnsafePointer<UInt64>) -> Value {
         guard isInteger || self == .bool else { return unsafe load(UnsafeRawPointer(place)) }
         let word = unsafe place.pointee

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Calls whose every argument is a word: libffi sorts the arguments of each call anew, which costs more than most calls themselves.
+/// Calls with only word arguments. libffi sorts the arguments of each call anew, which costs more than most calls
+/// themselves.
 extension CallInterface {
-    /// Whether the calling convention passes up to six integers and pointers in registers, each widened to a word: System V for x86-64 (§3.2.3) and
-    /// AAPCS64 (§6.8.2) do.
+    /// Whether the calling convention passes up to six integers and pointers in registers, each widened to a word, as
+    /// System V for x86-64 (§3.2.3) and AAPCS64 (§6.8.2) do.
     static let passesWords: Bool = {
         #if os(Linux) && (arch(x86_64) || arch(arm64))
             true
@@ -21,8 +22,10 @@ extension CallInterface {
     private typealias Words5 = @convention(c) (MachineWord, MachineWord, MachineWord, MachineWord, MachineWord) -> MachineWord
     private typealias Words6 = @convention(c) (MachineWord, MachineWord, MachineWord, MachineWord, MachineWord, MachineWord) -> MachineWord
 
-    /// - Parameter cells: the arguments, each widened to a word.
-    /// - Returns: the result's register, of which the type's own bits count.
+    /// Calls `function` directly, without libffi.
+    ///
+    /// - Parameter cells: The arguments, each widened to a word.
+    /// - Returns: The result's register, in which only the bits of the type are valid.
     @inline(__always)
     static func callWords(_ function: Function, _ cells: UnsafeMutablePointer<UInt64>, count: Int) -> UInt64 {
         let c = unsafe cells
@@ -39,7 +42,7 @@ extension CallInterface {
 }
 
 extension ForeignType {
-    /// Whether it goes through a register for integers, or nowhere.
+    /// Whether it is passed in an integer register, or is `void`.
     var isWord: Bool {
         switch self {
         case .void, .pointer: true

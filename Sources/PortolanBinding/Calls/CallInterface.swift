@@ -2,18 +2,19 @@
 
 import CPortolanFFI
 
-/// How libffi calls a function of one signature: prepared once, used by every call (`ffi_prep_cif`, `ffi_prep_cif_var`).
+/// Calls functions of one signature through libffi: prepared once, used by every call (`ffi_prep_cif`,
+/// `ffi_prep_cif_var`).
 @safe
 package final class CallInterface: @unchecked Sendable {  // … because libffi only reads it once it is prepared
     private let interface: UnsafeMutablePointer<ffi_cif>
     private let types: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
     private let argumentCount: Int
-    /// Who makes the call.
+    /// The implementation of the call.
     private enum Way { case words, variadicWords, libffi }
     private let way: Way
 
-    /// - Parameter fixedCount: how many parameters stand before the `...`; `nil` where there is none.
-    /// - Throws: what libffi has against it.
+    /// - Parameter fixedCount: The number of parameters before the `...`; `nil` if there is none.
+    /// - Throws: If libffi does not support the signature.
     init(result: ForeignType, parameters: [ForeignType], fixedCount: Int? = nil) throws(BindingProblem) {
         unsafe interface = .allocate(capacity: 1)
         unsafe types = .allocate(capacity: max(parameters.count, 1))
@@ -40,7 +41,7 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
 
     package typealias Function = @convention(c) () -> Void
 
-    /// Calls `function` with the arguments in `frame`, as many as there are parameters, and puts there what it gives.
+    /// Calls `function` with the arguments in `frame`, one for each parameter, and stores the result in `frame`.
     @inline(__always)
     func call(_ function: Function, _ frame: CallFrame) {
         switch way {
@@ -50,7 +51,7 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
         }
     }
 
-    /// Makes `closure` a function of this signature, which calls `body` with `context` (`ffi_prep_closure_loc`).
+    /// Makes `closure` a function of this signature that calls `body` with `context` (`ffi_prep_closure_loc`).
     func prepare(
         _ closure: UnsafeMutablePointer<ffi_closure>, at code: UnsafeMutableRawPointer, _ context: UnsafeMutableRawPointer,
         _ body: @escaping Body

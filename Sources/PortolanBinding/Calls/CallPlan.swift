@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What of a call is known when its function is found, in a form that costs nothing to look at: most calls take a few words and give one.
+/// The parts of a call that are known when its function is found, precomputed because most calls take a few words and
+/// return one.
 struct CallPlan: Sendable {
     /// An argument that is a word.
     enum Word: Sendable {
         case constant(UInt64)
-        /// A handle that an earlier step gave.
+        /// A handle from an earlier step.
         case handle(variable: Int)
     }
 
@@ -15,12 +16,12 @@ struct CallPlan: Sendable {
         case other
     }
 
-    /// The arguments; `nil` where one of them has to be evaluated.
+    /// The arguments; `nil` if one of them has to be evaluated.
     let words: [Word]?
     let outcome: Outcome
-    /// Whether the function puts something where an argument points.
+    /// Whether the function stores an output through one of its arguments.
     let putsOut: Bool
-    /// Whether its result is a number of bytes that it has put in a buffer, and so is none below zero.
+    /// Whether its result is the number of bytes that it stored in a buffer, so that a negative result is a failure.
     let fillsByResult: Bool
 
     init(_ call: Call) {
@@ -40,7 +41,7 @@ struct CallPlan: Sendable {
         fillsByResult = call.operands.contains { if case .buffer(_, filledBy: .result, _) = $0 { true } else { false } }
     }
 
-    /// Only where a value's own bytes stand first in a word.
+    /// Only on little-endian machines, where a value's own bytes come first in a word.
     private static func words(of operands: [Operand]) -> [Word]? {
         #if _endian(little)
             var words: [Word] = []
@@ -66,7 +67,7 @@ struct CallPlan: Sendable {
     }
 }
 
-/// A condition for the number that a call gives, likewise.
+/// A condition on a call's number, also precomputed.
 enum Comparison: Sendable {
     case equals(Int128)
     case differs(Int128)

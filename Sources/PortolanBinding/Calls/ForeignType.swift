@@ -2,7 +2,7 @@
 
 import CPortolanFFI
 
-/// What libffi has to know of a type.
+/// The properties of a type that libffi needs.
 enum ForeignType: Hashable, Sendable {
     case void, pointer
     case scalar(ScalarType)
@@ -30,7 +30,7 @@ enum ForeignType: Hashable, Sendable {
         }
     }
 
-    /// As a callback gets it.
+    /// The type of a callback's parameter.
     init(_ parameter: Parameter) {
         if case .value(let type) = parameter.kind { self.init(type) } else { self = .pointer }
     }

@@ -5,13 +5,13 @@ import PortolanJSON
 
 /// A call whose function was found, ready to be made.
 @safe
-final class LinkedCall: @unchecked Sendable {  // … because nothing of it changes, and a library that was opened stays
+final class LinkedCall: @unchecked Sendable {  // … because nothing of it changes, and an opened library is never closed
     let call: Call
     let plan: CallPlan
     let name: String
     let interface: CallInterface
     let function: CallInterface.Function
-    /// Takes the result's pointer back.
+    /// Frees the result's pointer.
     let free: (interface: CallInterface, function: CallInterface.Function)?
 
     init(
@@ -31,10 +31,10 @@ final class LinkedCall: @unchecked Sendable {  // … because nothing of it chan
 final class LinkedStep: Sendable {
     let step: Step
     let call, cleanup, text: LinkedCall?
-    /// Of a call.
+    /// The conditions of a call.
     let check, until: Comparison?
-    /// Of a call that is repeated: what it puts out and delivers, be it by its length. Its result is not among it: the last one is the sign that it was
-    /// the last.
+    /// The variables that a repeated call outputs and delivers, also those of which only the length is delivered. The
+    /// call's result is not among them, because the last result only marks the end.
     let ownVariables: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
@@ -63,7 +63,7 @@ extension LinkedStep {
     }
 }
 
-/// A program whose functions were found in a library: what every load of it shares.
+/// A program whose functions were found in a library, shared by all its loads.
 @safe
 final class LinkedProgram: @unchecked Sendable {  // … because nothing of it changes
     let program: BindingProgram
@@ -71,8 +71,8 @@ final class LinkedProgram: @unchecked Sendable {  // … because nothing of it c
     let stop: LinkedCall?
     let callbackInterfaces: [CallInterface]
 
-    /// - Parameter symbol: the address of a function, or `nil`.
-    /// - Throws: a function that is not there, or that can't be called.
+    /// - Parameter symbol: Returns the address of a function, or `nil`.
+    /// - Throws: If a function is missing, or cannot be called.
     init(_ program: BindingProgram, symbol: (String) -> UnsafeMutableRawPointer?) throws(BindingProblem) {
         self.program = program
         var linker = Linker(program)
@@ -100,11 +100,11 @@ final class LinkedProgram: @unchecked Sendable {  // … because nothing of it c
     }
 }
 
-/// Puts calls and functions together.
+/// Combines calls and functions.
 @safe
 private struct Linker {
     let program: BindingProgram
-    /// As many as the program has functions.
+    /// The addresses of the program's functions, in their order.
     var addresses: [CallInterface.Function] = []
 
     init(_ program: BindingProgram) {

@@ -7,11 +7,11 @@ enum Value: Equatable {
     case real(Double)
     case truth(Bool)
     case text([UInt8])
-    /// Bytes that lie elsewhere: at an address, so many.
+    /// Bytes in foreign memory: the address and the count.
     case region(UInt, Int)
     case pointer(UInt)
 
-    /// For a message; `nil` for what says nothing to a person.
+    /// The value for a message; `nil` if it would not help a reader.
     var words: String? {
         switch self {
         case .null: "NULL"
@@ -24,12 +24,12 @@ enum Value: Equatable {
     }
 }
 
-/// Text that a library gave.
+/// Text from a library.
 enum ForeignText {
-    /// No text of a library's may be longer.
+    /// The limit of a library's text, in bytes.
     static let limit = 1 << 20
 
-    /// On one line, with control characters as U+FFFD.
+    /// The text on one line, with control characters as U+FFFD.
     static func line(_ bytes: [UInt8], limit: Int = 1024) -> String {
         var line = String.UnicodeScalarView()
         var room = limit

@@ -2,11 +2,12 @@
 
 import PortolanJSON
 
-/// Puts a call's arguments in the places of its function's parameters.
+/// Assigns a call's arguments to its function's parameters.
 struct CallChecker {
     let functions: [Named<Signature>]
     let callbacks: [Callback]
-    /// Calls that clean up, tell an error or stop a load only look at what is there: they define nothing, and nothing is called back from them.
+    /// Whether the call cleans up, describes an error or stops a load. Such calls define no variables and pass no
+    /// callbacks.
     var isPlain = false
 
     static let bufferLimit: Int128 = 16 << 20
@@ -23,7 +24,7 @@ struct CallChecker {
                 "has \(given) arguments, and '\(source.function)' takes \(needed)\(most); lengths, callbacks and user data are put in by themselves",
                 at: JSONPath()["with"])
         }
-        // Checked aside, so that a name that an argument defines is not there for the others.
+        // Checked against a copy of the scope, so that a name that one argument defines is not visible to the others.
         var (operands, defined, next) = ([Operand](), scope, 0)
         for parameter in signature.parameters {
             guard parameter.takesArgument else {
@@ -35,7 +36,7 @@ struct CallChecker {
                 try Self.argument(next) { () throws(BindingProblem) in try operand(argument, for: parameter, scope, &defined) })
             next += 1
         }
-        // A measure is an argument of its own for C, and knows whom it measures.
+        // A length argument names its buffer.
         for (index, parameter) in signature.parameters.enumerated() {
             switch parameter.kind {
             case .bytes(let length), .buffer(let length, _):
@@ -70,13 +71,13 @@ struct CallChecker {
         return .length(of: index, scalar)
     }
 
-    /// Of a parameter for which no argument stands.
+    /// The operand of a parameter without an argument.
     private func ownOperand(of parameter: Parameter, _ signature: Signature) throws(BindingProblem) -> Operand {
         switch parameter.kind {
         case .user: return .user
         case .callback(let name): return try callback(name)
         case .out(.scalar(let scalar)): return .outLength(scalar)
-        // Put right when what it measures is known.
+        // Replaced when the measured argument is known.
         case .value(let type): return .value(.null, type)
         case .out, .bytes, .outBytes, .buffer: throw BindingProblem("has a parameter that measures bytes and is no integer")
         }
@@ -121,7 +122,7 @@ struct CallChecker {
         return try scope.define(name, type)
     }
 
-    /// `{"TYPE": value}`
+    /// Parses `{"TYPE": value}`.
     private func variadic(_ argument: ArgumentSource, _ scope: Scope, _ defined: inout Scope) throws(BindingProblem) -> Operand {
         guard case .typed(let word, let value) = argument else {
             throw BindingProblem("stands after the '...', and so has to say its type: {\"cstring\": \"{url}\"}")
@@ -133,7 +134,7 @@ struct CallChecker {
             return try callback(name)
         default: break
         }
-        // The scanner and the rules are those of a signature with this one parameter.
+        // Uses the scanner and the rules for a signature with this one parameter.
         let parameter = try Signature(parsing: "void (\(word))", as: .function).parameters
         guard parameter.count == 1, let first = parameter.first else { throw BindingProblem("'\(word)' is no type of one argument") }
         switch first.kind {

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanJSON
 
 extension ProgramChecker {
-    /// Of the final response: interim ones, a binding has none.
+    /// The range of the final response's status; a binding has no interim responses.
     static let statuses: ClosedRange<Int128> = 200...599
 
     mutating func response(_ source: ResponseSource) throws(BindingProblem) -> Step.Response {
@@ -15,7 +15,7 @@ extension ProgramChecker {
             filename: try text("filename", source.filename))
     }
 
-    /// What it is only when the load runs is judged then.
+    /// Checks constants now. Values that are known only when the load runs are checked then.
     private mutating func integer(
         _ name: String, _ source: ArgumentSource?, _ type: ScalarType, _ range: ClosedRange<Int128>
     ) throws(BindingProblem) -> Expression? {

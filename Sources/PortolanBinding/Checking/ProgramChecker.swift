@@ -7,12 +7,12 @@ extension BindingProgram {
     static let functionLimit = 256
     static let callbackLimit = 16
     static let stepLimit = 128
-    /// How many bytes a library gives at once.
+    /// The limit of bytes that a library gives in one piece.
     static let bytesLimit = 256 << 20
 
-    /// Checks all that can be known without the library.
+    /// Checks everything that can be checked without the library.
     ///
-    /// - Parameter settings: the manifest's, with an example of each one's value, and whether it always has one.
+    /// - Parameter settings: The manifest's settings, each with an example of its value, and whether it always has one.
     package init(
         checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysThere: Bool)]
     ) throws(BindingProblem) {
@@ -34,7 +34,7 @@ extension ValueType.Kind {
     }
 }
 
-/// Goes through a binding in the order in which a load does.
+/// Checks the parts of a binding in the order in which a load uses them.
 struct ProgramChecker {
     private let source: BindingSource
     private let initial: Scope
@@ -60,7 +60,7 @@ struct ProgramChecker {
         }
     }
 
-    // MARK: What is declared
+    // MARK: Declarations
 
     private static func functions(_ sources: [Named<String>]) throws(BindingProblem) -> [Named<Signature>] {
         guard (1...BindingProgram.functionLimit).contains(sources.count) else {
@@ -74,7 +74,7 @@ struct ProgramChecker {
         }
     }
 
-    /// Callbacks that are there, and functions that free what is theirs to free.
+    /// Checks that the named callbacks exist, and that the named functions can free a result.
     private static func checkNames(
         in signature: Signature, _ functions: [Named<Signature>], _ callbacks: [Callback]
     ) throws(BindingProblem) {
@@ -150,7 +150,7 @@ struct ProgramChecker {
             stopped: try at(.member("stopped")) { () throws(BindingProblem) in try answer(source.stopped, false) })
     }
 
-    // MARK: What is done
+    // MARK: Steps
 
     mutating func program() throws(BindingProblem) -> BindingProgram {
         scope.hasRequest = false
@@ -159,7 +159,7 @@ struct ProgramChecker {
         scope.hasRequest = true
         let steps = try steps("steps", source.steps, 1...BindingProgram.stepLimit)
         if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
-            // Of no use to any step: why, the last one tells.
+            // No step can use it. The check against the last scope tells why.
             let result = ValueType(.integer)
             _ = try at(.member("error")) { () throws(BindingProblem) in try failure(error, result, isShared: false) }
         }
@@ -257,7 +257,7 @@ struct ProgramChecker {
         )
     }
 
-    // MARK: What is said of failures
+    // MARK: Failures
 
     private mutating func failure(_ own: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
         if let own { return try at(.member("error")) { () throws(BindingProblem) in try failure(own, result, isShared: false) } }
@@ -265,7 +265,7 @@ struct ProgramChecker {
         return try failure(shared, result, isShared: true)
     }
 
-    /// - Parameter isShared: the error of all steps: where what it is made of is not there yet, it says less.
+    /// - Parameter isShared: Whether it is the error of all steps. Its parts that use missing values are then left out.
     private mutating func failure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {
@@ -324,12 +324,12 @@ struct ProgramChecker {
         }
     }
 
-    // MARK: How it is stopped
+    // MARK: Stopping
 
     private func isStoppable(in scope: Scope) -> Bool {
         guard case .function(let call)? = source.stop else { return false }
         var scope = scope
-        // `try?` because a stop that needs what is not there yet comes later.
+        // `try?` because a stop that needs a missing value becomes possible only in a later step.
         return (try? plainCalls.call(call, &scope)) != nil
     }
 
@@ -347,7 +347,7 @@ struct ProgramChecker {
             }
             return .callback
         case .function(let call)?:
-            // With all that has a value at the end; where it is called, each of it has to.
+            // Checked with all variables that have a value at the end; at each stoppable call all used ones must exist.
             let checked = try plainCalls.call(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
                 throw BindingProblem("calls '\(call.function)' with what is there before no call")

@@ -2,7 +2,7 @@
 
 import PortolanJSON
 
-/// Whether a value can stand where C has a type.
+/// Whether a value fits a C type.
 extension Scope {
     mutating func value(_ argument: ArgumentSource, for type: CType) throws(BindingProblem) -> Expression {
         let (expression, found) = try value(argument)
@@ -10,7 +10,7 @@ extension Scope {
         return expression
     }
 
-    /// A value, and what is known of it.
+    /// The value, and its type as far as it is known.
     mutating func value(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
         switch argument {
         case .null: return (.null, ValueType(.null))
@@ -41,7 +41,7 @@ extension Scope {
             return
         case (.integer, .integer), (.truth, .truth), (.real, .real), (.real, .integer), (.text, .text): break
         case (.integer, .scalar), (.truth, .scalar), (.real, .scalar), (.text, .scalar): break
-        // As in C: any handle is a pointer, and no pointer a handle.
+        // As in C: any handle is a pointer, but a pointer is no handle.
         case (.pointer(let name), .pointer(let other)): guard name == nil || name == other else { throw mismatch }
         default: throw mismatch
         }
@@ -55,7 +55,7 @@ extension Scope {
 
     // MARK: Conditions
 
-    /// - Parameter type: of what is judged; `nil` where that gives nothing.
+    /// - Parameter type: The type of the tested value; `nil` if the function returns nothing.
     mutating func condition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
         guard let type else { throw BindingProblem("judges the result of a function that gives none") }
         if source.relation == .isNull {

@@ -2,25 +2,25 @@
 
 import HTTPTypes
 
-/// What a program's values may be made of at some place in it.
+/// The names that values can use at one place of a program.
 struct Scope {
-    /// Settings by name, with whether each always has a value.
+    /// The type of each setting by name, with whether it always has a value.
     let settings: [String: ValueType]
     private(set) var variables: [String: (index: Int, type: ValueType)] = [:]
     private(set) var variableCount = 0
-    /// Of `{result}`, where a call is being judged.
+    /// The type of `{result}`, if the scope is about the result of a call.
     var result: ValueType?
-    /// Whether a request is there: not while the library is set up.
+    /// Whether there is a request; `false` during setup.
     var hasRequest = true
     private(set) var readsBody = false
-    /// Whether each load that has come here has delivered something.
+    /// Whether every load has delivered something before this place.
     private(set) var hasDelivered = false
 
     init(settings: [String: ValueType]) {
         self.settings = settings
     }
 
-    /// The variables of this name and type, from here on.
+    /// Defines a variable of this name and type from here on, and returns its index.
     mutating func define(_ name: String, _ type: ValueType) throws(BindingProblem) -> Int {
         guard SignatureScanner.isIdentifier(name), name != "result", name != "url", name != "method", name != "body" else {
             throw BindingProblem("'\(name)' is no name for a value: letters, digits and '_', and none of url, method, body and result")
@@ -31,7 +31,7 @@ struct Scope {
         return variableCount
     }
 
-    /// Forgets what was named and done since `earlier`: whether it was is not known.
+    /// Removes the variables and deliveries since `earlier`, because it is not known whether those steps ran.
     mutating func forget(since earlier: Scope) {
         variables = earlier.variables
         hasDelivered = earlier.hasDelivered
@@ -40,7 +40,7 @@ struct Scope {
     mutating func noteBody() { readsBody = true }
     mutating func noteDelivery() { hasDelivered = true }
 
-    /// The value that a name in braces stands for.
+    /// The value of a name in braces.
     mutating func source(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
         if let source = try wholeSource(name) { return source }
         let end = ".length"
@@ -60,7 +60,7 @@ struct Scope {
 
     private static let settingPrefix = "setting:"
 
-    /// What has all of this name: header fields, properties and settings may have names that end in `.length`.
+    /// The source with exactly this name. Header fields, properties and settings may have names that end in `.length`.
     private mutating func wholeSource(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
         if name == "result", let result { return (.result, result) }
         if let variable = variables[name] { return (.variable(variable.index), variable.type) }
@@ -98,7 +98,7 @@ struct Scope {
 
     // MARK: Values
 
-    /// The value that a template makes.
+    /// The value of a template.
     mutating func expression(_ text: String) throws(BindingProblem) -> (Expression, ValueType) {
         let pieces = try Template(parsing: text).pieces
         if pieces.count == 1, case .name(let name, let fallback) = pieces[0] { return try expression(name, fallback) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text of a binding with `{names}` in it, cut into what is literal and what is named; `{{` and `}}` are braces.
+/// A text of a binding with `{names}`, split into literals and names; `{{` and `}}` are escaped braces.
 struct Template {
     enum Piece: Hashable {
         case literal(String)

@@ -3,7 +3,7 @@
 package import Logging
 package import PortolanCore
 
-/// A binding whose library was opened and set up: what its loads share.
+/// A binding whose library was opened and set up; shared by its loads.
 @safe
 package final class BindingInstance: Sendable {
     let linked: LinkedProgram
@@ -13,12 +13,12 @@ package final class BindingInstance: Sendable {
     let helpers = StopThreads()
     private let liveLoads = ConditionLock(0)
 
-    /// Finds the functions; calls none.
+    /// Finds the functions, and calls none.
     ///
     /// - Parameters:
-    ///   - libraryName: for messages.
-    ///   - symbol: the address of a function, or `nil`.
-    /// - Throws: what the binding wants and the library does not have.
+    ///   - libraryName: The name for messages.
+    ///   - symbol: Returns the address of a function, or `nil`.
+    /// - Throws: If the library lacks something that the binding needs.
     package init(
         _ program: BindingProgram, libraryName: String, settings: [(name: String, value: PropertyValue)], logger: Logger,
         symbol: (String) -> UnsafeMutableRawPointer?
@@ -29,9 +29,9 @@ package final class BindingInstance: Sendable {
         pool = CallbackPool(linked) { logger.warning("\($0)") }
     }
 
-    /// Sets the library up, before the first load.
+    /// Sets the library up before the first load.
     ///
-    /// - Throws: ``LoadError/Code/pluginRefused``, with what went wrong.
+    /// - Throws: ``LoadError/Code/pluginRefused``, with the failure as its cause.
     package func setUp() throws(LoadError) {
         guard !linked.setup.isEmpty, let url = try? URLRecord(parsing: "binding:setup") else { return }  // because it is a URL
         let host = SetUpHost(request: Request(url: url), settings: settings, libraryName: libraryName)
@@ -51,13 +51,13 @@ package final class BindingInstance: Sendable {
         liveLoads.withLockBroadcasting { $0 -= 1 }
     }
 
-    /// Waits until none of its loads is left.
+    /// Waits until all its loads have ended.
     package func waitUntilIdle() {
         liveLoads.wait { $0 == 0 ? () : nil }
     }
 }
 
-/// While a library is set up, there is nobody to report to.
+/// The host of a setup, which has no client.
 private final class SetUpHost: RunHost {
     let request: Request
     let settings: [String: PropertyValue]
@@ -77,7 +77,7 @@ private final class SetUpHost: RunHost {
     func readBody(_ room: UnsafeMutableRawBufferPointer) throws(RunEnd) -> Int { 0 }
 }
 
-/// Threads from which loads are stopped: whoever stops one does not wait for the library.
+/// Threads that call stop functions, so that the caller of a stop does not wait for the library.
 final class StopThreads: Sendable {
     private let pool = LoadThreadPool(limit: 8)
 

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a bound load is doing, as far as others may stop it.
+/// The state of a bound load, as far as other threads may stop it.
 struct BindingLoadState: Hashable {
     enum Phase: Hashable { case made, queued, running, over }
 
     private(set) var phase = Phase.made
     private(set) var isStopped = false
-    /// The reader wants more; comes once for each pause, perhaps before the pause is seen here.
+    /// The reader can take more. Set once for each pause, possibly before the load's thread sees the pause.
     private(set) var isResumed = false
-    /// A function of the library runs that the stop function may end.
+    /// A library function is running that the stop function may end.
     private var isInCall = false
     private var isStopCalled = false
-    /// The stop function runs, on another thread.
+    /// The stop function is running on another thread.
     private(set) var isStopping = false
 
-    /// - Returns: whether to find a thread.
+    /// - Returns: Whether the load needs a thread.
     mutating func start() -> Bool {
         guard phase == .made else { return false }
         phase = isStopped ? .over : .queued
         return phase == .queued
     }
 
-    /// - Returns: whether to run.
+    /// - Returns: Whether the steps may run.
     mutating func enter() -> Bool {
         guard phase == .queued, !isStopped else { return false }
         phase = .running
@@ -32,7 +32,7 @@ struct BindingLoadState: Hashable {
         phase = .over
     }
 
-    /// - Returns: whether to call the stop function.
+    /// - Returns: Whether to call the stop function.
     mutating func stop() -> Bool {
         isStopped = true
         guard isInCall, !isStopCalled else { return false }
@@ -42,15 +42,15 @@ struct BindingLoadState: Hashable {
 
     mutating func stopReturned() { isStopping = false }
 
-    /// A call begins that the stop function may end.
+    /// Records the begin of a call that the stop function may end.
     ///
-    /// - Returns: whether it may be made.
+    /// - Returns: Whether the call may be made.
     mutating func enterCall() -> Bool {
         isInCall = !isStopped
         return isInCall
     }
 
-    /// - Returns: `false` while the stop function runs: what it uses has to stay.
+    /// - Returns: `false` while the stop function runs, because its arguments must stay valid.
     mutating func leaveCall() -> Bool {
         isInCall = false
         return !isStopping

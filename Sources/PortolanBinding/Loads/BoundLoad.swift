@@ -3,13 +3,13 @@
 import PortolanCore
 import Synchronization
 
-/// One load of a binding: its steps on a thread of the pool, its client calls waiting where the reader is slow.
+/// One load of a binding. Its steps run on a thread of the pool, which waits in client calls while the reader is slow.
 final class BoundLoad: RunHost {
     private struct State {
         var life = BindingLoadState()
-        /// Rises when the body may have more.
+        /// Grows when the body may have more bytes.
         var signals = 0
-        /// The instance knows of it.
+        /// The instance counts this load as running.
         var isCounted = true
     }
 
@@ -20,7 +20,7 @@ final class BoundLoad: RunHost {
     private let monitor = ConditionLock(State())
     private let run = ConditionLock(BoundRun?.none)
     private let reader = ConditionLock((any BodyReader)?.none)
-    /// As the life says; read before each call, which costs less than the lock.
+    /// A copy of the state's flag. It is read before each call, which costs less than the lock.
     private let isStopped = Atomic(false)
 
     init(_ request: Request, client: any ProtocolClient, instance: BindingInstance, threads: LoadThreadPool) {
@@ -33,7 +33,7 @@ final class BoundLoad: RunHost {
 
     deinit { settle() }
 
-    /// Nothing of the library is called for this load any more.
+    /// Notifies the instance that no library function will be called for this load any more.
     private func settle() {
         let isCounted = monitor.withLock { state in
             defer { state.isCounted = false }
@@ -131,7 +131,7 @@ final class BoundLoad: RunHost {
         switch flow {
         case .keepGoing: return true
         case .stopped:
-            // From a callback: the call that it is in goes on, and may want more than an answer to end.
+            // In a callback the running call continues, and may need the stop function to end.
             stop()
             return false
         case .pause:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Calls by their plan.
+/// Calls with precomputed plans.
 extension BoundRun {
-    /// Puts the arguments where they are taken from.
+    /// Stores the arguments in the frame.
     ///
-    /// - Returns: `false` where a handle is not there, which the long way has the words for.
+    /// - Returns: `false` if a handle is missing; the general path then reports the error.
     @inline(__always)
     func place(_ words: [CallPlan.Word]) -> Bool {
         let cells = unsafe frame.cells

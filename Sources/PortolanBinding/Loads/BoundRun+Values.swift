@@ -3,11 +3,11 @@
 import HTTPTypes
 import PortolanCore
 
-/// Values on their way between Swift and C.
+/// Conversion of values between Swift and C.
 extension BoundRun {
-    // MARK: Into C
+    // MARK: From Swift to C
 
-    /// Puts a call's arguments where libffi takes them.
+    /// Stores a call's arguments where libffi reads them.
     func place(_ call: Call, in frame: CallFrame) throws(RunEnd) {
         for (index, operand) in call.operands.enumerated() {
             switch operand {
@@ -22,7 +22,7 @@ extension BoundRun {
             case .length: break
             }
         }
-        // Once all bytes are known.
+        // After all byte lengths are known.
         for (index, operand) in call.operands.enumerated() {
             guard case .length(let measured, let scalar) = operand else { continue }
             let length = Int128(frame.lengths[measured])
@@ -71,9 +71,9 @@ extension BoundRun {
         }
     }
 
-    // MARK: Out of C
+    // MARK: From C to Swift
 
-    /// What a call gave. Text is copied, and given back where it is the caller's to free.
+    /// The result of a call. Text is copied, and freed if the caller owns it.
     func result(of linked: LinkedCall, in frame: CallFrame) throws(RunEnd) -> Value {
         switch linked.call.result {
         case .void: return .null
@@ -112,13 +112,13 @@ extension BoundRun {
         return .text(unsafe Array(UnsafeBufferPointer(start: start, count: count)))
     }
 
-    /// What was lent for the moment stays as a text.
+    /// Copies bytes that are only borrowed, as a text.
     private func copyBytes(at address: UInt, count: Int) throws(RunEnd) -> Value {
         let count = try atOnce(count)
         return .text(unsafe Array(UnsafeBufferPointer(start: UnsafePointer<UInt8>(bitPattern: address), count: count)))
     }
 
-    /// A number of bytes that the library may give at once.
+    /// Checks that the library may give this number of bytes in one piece.
     func atOnce(_ count: Int) throws(RunEnd) -> Int {
         guard count <= BindingProgram.bytesLimit else {
             throw RunEnd(
@@ -128,9 +128,10 @@ extension BoundRun {
         return count
     }
 
-    /// The length that the function has put in its argument `index`.
+    /// The length that the function has stored in its argument `index`.
     ///
-    /// - Parameter isLast: one beyond all reason is then none: a sign of the end.
+    /// - Parameter isLast: Whether the call is the last of a repeated step. An invalid length then means 0, because it
+    ///   marks the end.
     private func count(_ index: Int, _ call: Call, _ frame: CallFrame, isLast: Bool = false) throws(RunEnd) -> Int {
         guard case .outLength(let scalar) = call.operands[index],
             case .integer(let integer) = unsafe scalar.load(UnsafeRawPointer(frame.outputs + index)), let count = Int(exactly: integer),
@@ -142,9 +143,9 @@ extension BoundRun {
         return count
     }
 
-    /// What a call has put out, under the names that its arguments give it.
+    /// Stores the outputs of a call in the variables that its arguments name.
     ///
-    /// - Parameter isLast: of a step that repeats it: that there was nothing more to put out is no fault.
+    /// - Parameter isLast: Whether the call is the last of a repeated step. Missing outputs are then no error.
     func takeOutputs(of linked: LinkedCall, _ result: Value, isLast: Bool) throws(RunEnd) {
         for (index, operand) in linked.call.operands.enumerated() {
             switch operand {
@@ -164,7 +165,7 @@ extension BoundRun {
             case .buffer(let capacity, let filledBy, let variable):
                 let filled: Int128
                 switch (filledBy, result) {
-                // Below zero where the manifest says that this is the end.
+                // May be negative if the manifest defines that as the end.
                 case (.result, .integer(let integer)): filled = isLast ? max(integer, 0) : integer
                 case (.parameter(let index), _): filled = Int128(try count(index, linked.call, frame, isLast: isLast))
                 case (.result, _), (.host, _): filled = 0
@@ -179,21 +180,21 @@ extension BoundRun {
         }
     }
 
-    /// What a call that failed has given and put out all the same: why it failed may be told by it.
+    /// Stores the outputs of a failed call, because the error message may use them.
     func takeRemains(of linked: LinkedCall, _ result: Value, _ step: Step.CallStep) {
         if let variable = step.result { variables[variable] = result }
         for (index, operand) in linked.call.operands.enumerated() {
             switch operand {
             case .out(let type, let variable):
                 do throws(RunEnd) { variables[variable] = try output(type, index) } catch { variables[variable] = nil }
-            // How much of it is true, nobody says.
+            // The number of valid bytes is unknown.
             case .outBytes(_, let variable), .buffer(_, _, let variable): variables[variable] = nil
             case .value, .bytes, .length, .outLength, .callback, .user: break
             }
         }
     }
 
-    /// Whether a function has left NULL where a text or a handle was to stand.
+    /// Whether a function has stored NULL as a text or a handle.
     private func isNull(_ type: CType, _ index: Int) -> Bool {
         if case .scalar = type { return false }
         return unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self) == 0
@@ -214,11 +215,11 @@ extension BoundRun {
         }
     }
 
-    // MARK: Inside
+    // MARK: Evaluation
 
     /// - Parameters:
-    ///   - result: what `{result}` stands for.
-    ///   - isMessage: whether it is for people to read: `{url}` is then without user name and password (ERR-05).
+    ///   - result: The value of `{result}`.
+    ///   - isMessage: Whether the value is part of a message; `{url}` then omits user name and password (ERR-05).
     func evaluate(_ expression: Expression, _ result: Value?, inMessage isMessage: Bool = false) throws(RunEnd) -> Value {
         switch expression {
         case .null: return .null

@@ -9,7 +9,7 @@ import PortolanCore
     import Musl
 #endif
 
-/// Why a load's steps do not go on.
+/// Why a load's steps end early.
 enum RunEnd: Error {
     case stopped
     case failed(LoadError)
@@ -19,29 +19,29 @@ enum RunEnd: Error {
     }
 }
 
-/// What the steps of one load know of the world: the request and the settings, the client, and when to stop.
+/// The environment of one load's steps: the request, the settings, the client, and the stop.
 protocol RunHost: AnyObject, Sendable {
     var request: Request { get }
     var settings: [String: PropertyValue] { get }
     var libraryName: String { get }
-    /// Whether the load is wanted: a call that nobody can end may be made, and a callback is answered.
+    /// Whether the load is not stopped. Calls that cannot be stopped, and responses to callbacks, depend on it.
     var mayCall: Bool { get }
-    /// Before a call that the stop function may end.
+    /// Called before a call that the stop function may end.
     ///
-    /// - Returns: whether it may be made; then ``leaveCall()`` follows it.
+    /// - Returns: Whether the call may be made; if so, ``leaveCall()`` follows it.
     func enterCall() -> Bool
     func leaveCall()
-    /// Waits where the reader is slow.
+    /// Delivers the response, and waits while the reader is slow.
     ///
-    /// - Returns: whether the load is still wanted.
+    /// - Returns: Whether the load continues.
     func respond(_ response: Response) -> Bool
     func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool
-    /// Takes the next bytes of the request's body, 0 at its end.
+    /// Reads the next bytes of the request's body; returns 0 at its end.
     func readBody(_ room: UnsafeMutableRawBufferPointer) throws(RunEnd) -> Int
 }
 
-/// One run of a binding's steps, on one thread from begin to end.
-// @unchecked Sendable … because what others touch, they touch while the load's thread is in a call, and do not change.
+/// One run of a binding's steps, all on one thread.
+// @unchecked Sendable … because other threads only access it while the load's thread is in a call, and change nothing.
 @safe
 final class BoundRun: @unchecked Sendable {
     let linked: LinkedProgram
@@ -51,9 +51,9 @@ final class BoundRun: @unchecked Sendable {
     let frame = CallFrame()
     let arena = LoadArena()
     var variables: [Value?]
-    /// By the callback's index.
+    /// The slots by the callback's index.
     private var slots: [Int: CallbackSlot] = [:]
-    /// No two runs have the same: a late callback is not taken for another load's.
+    /// A unique number for each run, so that a late callback is not taken for another load's.
     let token: UInt
     private static let tokens = ConditionLock(UInt(0x1000))
 
@@ -61,7 +61,7 @@ final class BoundRun: @unchecked Sendable {
     private var response: Response?
     private var hasResponded = false
     private var body: [UInt8]?
-    /// What went wrong in a callback.
+    /// The error of a callback.
     private var callbackEnd: RunEnd?
     private var isInCall = false
 
@@ -76,11 +76,11 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// Runs the steps, and then what cleans up after them, whatever came of them.
+    /// Runs the steps, and then their cleanup calls, even after an error.
     func run(_ steps: [LinkedStep]) throws(RunEnd) {
         let end = outcome(of: steps)
         while let cleanup = cleanups.popLast() {
-            // There is nobody to tell of what goes wrong here.
+            // An error here has no receiver.
             do throws(RunEnd) { _ = try invoke(cleanup, .always) } catch {}
         }
         for slot in slots.values { pool.putBack(slot) }
@@ -90,8 +90,8 @@ final class BoundRun: @unchecked Sendable {
 
     /// Runs the steps that set the library up.
     ///
-    /// The library may keep what it is handed there, as `openlog(3)` and `putenv(3)` do, and is never closed: so its memory is kept as long as the
-    /// process, also where a step fails, and its callbacks serve nobody else.
+    /// The library may retain what it receives there, as `openlog(3)` and `putenv(3)` do, and is never closed. So its
+    /// memory lives as long as the process, even after a failed step, and its callbacks are not reused.
     func runSetup(_ steps: [LinkedStep]) throws(RunEnd) {
         Self.kept.withLock { $0.append(KeptMemory(arena: arena, frame: frame)) }
         let end = outcome(of: steps)
@@ -99,13 +99,13 @@ final class BoundRun: @unchecked Sendable {
         if let end { throw end }
     }
 
-    private struct KeptMemory: @unchecked Sendable {  // … because nothing reads it: it is there to be kept
+    private struct KeptMemory: @unchecked Sendable {  // … because nothing reads it: it only keeps the memory alive
         let arena: LoadArena
         let frame: CallFrame
     }
     private static let kept = ConditionLock<[KeptMemory]>([])
 
-    /// Runs the steps. Afterwards callbacks reach nothing of this run.
+    /// Runs the steps. Afterwards callbacks no longer reach this run.
     private func outcome(of steps: [LinkedStep]) -> RunEnd? {
         thread = pthread_self()
         defer { for slot in slots.values { slot.serve(nil) } }
@@ -144,7 +144,7 @@ final class BoundRun: @unchecked Sendable {
                 throw failure(linked, result, "\(call.name) of \(host.libraryName) \(flaw)")
             }
             if let variable = step.result { variables[variable] = result }
-            // The result may be what has to be let go again; what the function puts out may be at fault.
+            // Register the cleanup first: the result may need it, and the outputs may be invalid.
             if let cleanup = linked.cleanup { cleanups.append(cleanup) }
             if call.plan.putsOut { try takeOutputs(of: call, result, isLast: isLast) }
             if let value = step.deliver, !isLast || hasContent(linked.ownVariables) { try deliver(try evaluate(value, result)) }
@@ -152,7 +152,7 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// Whether one of these is there, and is no empty text and no empty bytes.
+    /// Whether one of the variables has a value that is no empty text and no empty bytes.
     private func hasContent(_ variables: [Int]) -> Bool {
         variables.contains { index in
             switch self.variables[index] {
@@ -164,7 +164,7 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// Why a step can't go on with what its call gave.
+    /// Why a step cannot continue with the result of its call; `nil` if it can.
     private func flaw(of result: Value, _ call: LinkedCall, _ linked: LinkedStep) -> String? {
         if let check = linked.check, !holds(check, result) { return "failed\(result.words.map { " with \($0)" } ?? "")" }
         if case .null = result, !Self.mayBeNull(call.call.result) { return "gave NULL, where it should not" }
@@ -180,7 +180,7 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    // MARK: What is told
+    // MARK: Events
 
     private func make(_ source: Step.Response) throws(RunEnd) -> Response {
         var response = Response(url: host.request.url)
@@ -208,7 +208,7 @@ final class BoundRun: @unchecked Sendable {
 
     private func evaluate(_ expression: Expression) throws(RunEnd) -> Value { try evaluate(expression, nil) }
 
-    /// Reports the response, unless it was.
+    /// Delivers the response, unless that has already happened.
     private func begin() throws(RunEnd) {
         guard !hasResponded else { return }
         hasResponded = true
@@ -217,7 +217,7 @@ final class BoundRun: @unchecked Sendable {
 
     private func deliver(_ value: Value) throws(RunEnd) {
         switch value {
-        // From where it lies: what the arena has, it has until the load is over.
+        // Without a copy, because memory in the arena lives until the load is over.
         case .text(let text):
             guard !text.isEmpty else { return }
             try begin()
@@ -235,7 +235,7 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// What a step's failure is to those who asked. What can't be told of it, because the step itself was to give it, is left out.
+    /// The error for the caller. Parts that the failed step itself should have provided are left out.
     private func failure(_ linked: LinkedStep, _ result: Value?, _ words: String) -> RunEnd {
         let failure = linked.step.failure
         var code = failure.code
@@ -251,7 +251,7 @@ final class BoundRun: @unchecked Sendable {
         return RunEnd(LoadError.Code(rawValue: code), message)
     }
 
-    /// `nil` where what it is made of is not there.
+    /// The text on one line; `nil` if its values are missing.
     private func text(_ value: () throws(RunEnd) -> Value) -> String? {
         do throws(RunEnd) {
             guard case .text(let text) = try value(), !text.isEmpty else { return nil }
@@ -261,24 +261,24 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// What `{result}` is, while an error's text is asked for.
+    /// The value of `{result}` in the call that provides an error's text.
     var judged: Value = .null
 
     // MARK: Calls
 
     /// When a call may be made.
     private enum Permit {
-        /// While the load is wanted.
+        /// Only if the load is not stopped.
         case wanted
-        /// Likewise, and the stop function may end it.
+        /// The same, and the stop function may end the call.
         case stoppable
-        /// Also once the load is stopped: it cleans up, or tells an error.
+        /// Also after a stop, for calls that clean up or describe an error.
         case always
     }
 
     /// Makes a call.
     ///
-    /// - Returns: what it gave; `.null` where it gives nothing.
+    /// - Returns: The result; `.null` if the function returns nothing.
     private func invoke(_ linked: LinkedCall, _ permit: Permit) throws(RunEnd) -> Value {
         if let words = linked.plan.words, place(words) {} else { try place(linked.call, in: frame) }
         let mayCall =
@@ -299,11 +299,11 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// Ends, from another thread, what the load's thread is in.
+    /// Calls the stop function from another thread, to end the call on the load's thread.
     func callStop() {
         guard let stop = linked.stop else { return }
         let frame = CallFrame()
-        // What it needs may not be there yet: then the next step ends the load.
+        // Its arguments may not exist yet. Then the load ends at the next step.
         do throws(RunEnd) { try place(stop.call, in: frame) } catch { return }
         stop.interface.call(stop.function, frame)
     }
@@ -320,7 +320,7 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// The request's body, whole.
+    /// The complete body of the request.
     func wholeBody() throws(RunEnd) -> [UInt8] {
         if let body { return body }
         var bytes: [UInt8] = []
@@ -340,13 +340,13 @@ final class BoundRun: @unchecked Sendable {
 
     private static let bodyLimit = 64 << 20
 
-    // MARK: Being called
+    // MARK: Callbacks
 
-    /// The library calls back.
+    /// Handles a callback from the library.
     ///
-    /// - Returns: what it is answered; `nil`: that it is to stop.
+    /// - Returns: The return value; `nil` tells the library to stop.
     func called(_ callback: Callback, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>) -> Int128? {
-        // Whether a call runs is for this thread alone to read.
+        // `isInCall` may be read on this thread only.
         guard pthread_equal(thread, pthread_self()) != 0, isInCall else { return nil }
         guard callbackEnd == nil else { return nil }
         do throws(RunEnd) {

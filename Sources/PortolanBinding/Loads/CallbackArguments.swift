@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// What a library hands to a callback, where libffi has put it.
+/// The arguments of a callback in libffi's memory.
 @safe
 struct CallbackArguments {
     private let signature: Signature
@@ -15,7 +15,7 @@ struct CallbackArguments {
         self.token = token
     }
 
-    /// A library that mixes up its user data serves another load than the one it calls for.
+    /// Checks the user data, because a library that mixes it up would serve another load.
     func checkUser(of callback: String) throws(RunEnd) {
         guard let index = signature.parameters.firstIndex(where: { $0.kind == .user }) else { return }
         guard word(index) == token else {
@@ -27,7 +27,7 @@ struct CallbackArguments {
         unsafe places[index].map { unsafe $0.load(as: UInt.self) } ?? 0
     }
 
-    /// Bytes or room: where they begin, and how many there are.
+    /// The address and the length of bytes or a buffer.
     func bytes(_ index: Int, of callback: String) throws(RunEnd) -> (UInt, Int) {
         let measures: [Int]
         switch signature.parameters[index].kind {
@@ -40,7 +40,7 @@ struct CallbackArguments {
             guard case .value(.scalar(let scalar)) = signature.parameters[measure].kind, let place = unsafe places[measure],
                 case .integer(let factor) = unsafe scalar.load(place), factor >= 0
             else { throw Self.absurd(callback) }
-            // No factor is beyond 2⁶⁴, and neither is the product so far.
+            // Each factor and each partial product are below 2⁶⁴.
             let (product, overflow) = length.multipliedReportingOverflow(by: factor)
             guard !overflow, product <= Self.limit else { throw Self.absurd(callback) }
             length = product

@@ -3,23 +3,24 @@
 import CPortolanFFI
 import PortolanCore
 
-/// A function of C that the library calls, and the load that it serves at the moment (`ffi_closure_alloc`).
+/// A C function that the library calls, with the load that it serves at present (`ffi_closure_alloc`).
 ///
-/// It is never taken down: a library that calls it when its load or `setup` is over is answered with `stopped`, and reaches nothing.
+/// It is never freed. If the library calls it after its load or `setup` is over, it returns `stopped`, and reaches no
+/// load.
 @safe
-final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest lies in a monitor
+final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest is in a monitor
     let index: Int
     private struct Service {
         var run: BoundRun?
-        /// Whether a call that came too late was reported: a library that goes on calling is told of once.
+        /// Whether a late call was reported; only the first one is.
         var isReported = false
     }
 
-    /// What the library gets.
+    /// The address of the function for the library.
     let address: UInt
     private let closure: UnsafeMutablePointer<ffi_closure>
     private let callback: Callback
-    /// What the closure points at: the library may call it when the binding is gone.
+    /// Retained for the closure, because the library may call it after the binding is gone.
     private let interface: CallInterface
     private let service = ConditionLock(Service())
     private let report: @Sendable (String) -> Void
@@ -69,12 +70,12 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
         let isVoid = if case .void = callback.signature.result { true } else { false }
         guard !isVoid, let result = unsafe result else { return }
         let value: Int128 = answer ?? { if case .integer(let integer) = callback.stopped { integer } else { 0 } }()
-        // libffi takes a whole word, however narrow the type is.
+        // libffi reads a whole word, even if the type is narrower.
         unsafe result.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
     }
 }
 
-/// The callbacks of one binding that no load uses, kept for the next.
+/// The unused callbacks of one binding, retained for the next load.
 final class CallbackPool: Sendable {
     private let callbacks: [Callback]
     private let interfaces: [CallInterface]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory that a load lends to the library, and to nobody else: all of it stays until the load is over, and that of `setup` as long as the process,
-/// for a library may keep what it was given.
+/// The memory that a library borrows from one load. All of it lives until the load is over, and the memory of `setup`
+/// as long as the process, because a library may retain what it was given.
 @safe
 final class LoadArena {
-    /// Addresses of what was allocated.
+    /// The addresses of the allocated blocks.
     private(set) var blocks: [UInt] = []
     private var texts: [[UInt8]: UInt] = [:]
     private var buffers: [Int: UInt] = [:]
@@ -19,7 +19,7 @@ final class LoadArena {
         return unsafe block
     }
 
-    /// A copy that ends with a NUL; of one text there is one.
+    /// A copy that ends with a NUL. Equal texts share one copy.
     func text(_ bytes: [UInt8]) -> UInt {
         if let known = texts[bytes] { return known }
         let block = unsafe allocate(bytes.count + 1)
@@ -32,7 +32,7 @@ final class LoadArena {
         return address
     }
 
-    /// The room behind a variable, which holds zeros at first.
+    /// The buffer of a variable, which initially contains zeros.
     func buffer(_ variable: Int, capacity: Int) -> UInt {
         if let known = buffers[variable] { return known }
         let block = unsafe allocate(capacity)

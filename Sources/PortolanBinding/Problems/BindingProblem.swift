@@ -2,11 +2,11 @@
 
 package import PortolanJSON
 
-/// Something in a binding that can't be: where in the manifest's `binding`, what is wrong, and how to mend it.
+/// An error in a binding: its place in the manifest's `binding`, the problem, and the repair.
 package struct BindingProblem: Error, Equatable {
-    /// From the value of `binding`; filled from the inside out.
+    /// The path from the value of `binding`, filled from the inside out.
     package private(set) var path: JSONPath
-    /// One line.
+    /// The message on one line.
     package let detail: String
 
     package init(_ detail: String, at path: JSONPath = JSONPath()) {
@@ -21,7 +21,7 @@ package struct BindingProblem: Error, Equatable {
     }
 }
 
-/// Runs `body` for the value at `step`, and says so of its problems.
+/// Runs `body` for the value at `step`, and adds the step to the path of its problems.
 func at<Value>(_ step: JSONPath.Step, _ body: () throws(BindingProblem) -> Value) throws(BindingProblem) -> Value {
     do throws(BindingProblem) {
         return try body()
@@ -31,7 +31,7 @@ func at<Value>(_ step: JSONPath.Step, _ body: () throws(BindingProblem) -> Value
 }
 
 extension Sequence {
-    /// `transform` of each element of an array, with its place in what is wrong.
+    /// Returns `transform` of each element of an array, and adds the index to the path of its problems.
     func mapElements<Value>(_ transform: (Element) throws(BindingProblem) -> Value) throws(BindingProblem) -> [Value] {
         var values: [Value] = []
         for (index, element) in enumerated() {
@@ -40,7 +40,7 @@ extension Sequence {
         return values
     }
 
-    /// `transform` of each member of an object, with its place in what is wrong.
+    /// Returns `transform` of each member of an object, and adds the name to the path of its problems.
     func mapMembers<Value>(
         named name: KeyPath<Element, String>, _ transform: (Element) throws(BindingProblem) -> Value
     ) throws(BindingProblem) -> [Value] {

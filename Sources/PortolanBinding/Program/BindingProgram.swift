@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A binding whose every call is known to be well-formed: arity, types, and what is there when.
+/// A binding whose calls are all well-formed: number of arguments, types, and existing variables.
 package struct BindingProgram: Hashable, Sendable {
     package let source: BindingSource
     let functions: [Named<Signature>]
@@ -9,7 +9,7 @@ package struct BindingProgram: Hashable, Sendable {
     let steps: [Step]
     let stop: Stop
     let variableCount: Int
-    /// Whether a step needs all of the request's body at once.
+    /// Whether a step needs the request's complete body.
     let readsBody: Bool
 
     package static func == (a: Self, b: Self) -> Bool { a.source == b.source }
@@ -20,7 +20,7 @@ struct Callback: Hashable, Sendable {
     enum Answer: Hashable, Sendable {
         case nothing
         case integer(Int128)
-        /// How many bytes came, or went.
+        /// The number of bytes that were delivered, or filled in.
         case length
     }
 
@@ -30,7 +30,7 @@ struct Callback: Hashable, Sendable {
     let returns, stopped: Answer
 }
 
-/// What is put where one parameter of C stands.
+/// The value for one C parameter.
 enum Operand: Hashable, Sendable {
     case value(Expression, CType)
     case out(CType, variable: Int)
@@ -39,20 +39,20 @@ enum Operand: Hashable, Sendable {
     case length(of: Int, ScalarType)
     case buffer(capacity: Int, filledBy: Parameter.Filled, variable: Int)
     case outBytes(length: Int, variable: Int)
-    /// A place for a length that another operand needs.
+    /// The memory for a length that another operand needs.
     case outLength(ScalarType)
     case callback(Int)
     case user
 }
 
 struct Call: Hashable, Sendable {
-    /// Among the program's functions.
+    /// The index in the program's functions.
     let function: Int
     let operands: [Operand]
-    /// How many of them stand before the `...`; `nil` where there is none.
+    /// The number of operands before the `...`; `nil` if there is none.
     let fixedCount: Int?
     let result: Signature.ReturnType
-    /// Among the program's functions.
+    /// The index in the program's functions.
     let freedBy: Int?
 }
 
@@ -71,7 +71,7 @@ struct Condition: Hashable, Sendable {
 struct Guard: Hashable, Sendable {
     let value: Expression
     let condition: Condition
-    /// As it is written.
+    /// The condition as it is written in the manifest.
     let words: String
 }
 
@@ -82,7 +82,7 @@ struct Step: Hashable, Sendable {
         let check, until: Condition?
         let deliver: Expression?
         let cleanup: Call?
-        /// Whether the program's stop function can be called while it runs.
+        /// Whether the program's stop function can be called while this call runs.
         let isStoppable: Bool
     }
 
@@ -102,15 +102,15 @@ struct Step: Hashable, Sendable {
     let failure: Failure
 }
 
-/// How what went wrong in a step is told.
+/// The error for a failed step.
 struct Failure: Hashable, Sendable {
     let code: Int32
-    /// By the number that the call gave.
+    /// The error codes for particular results of the call.
     let codes: [Int128: Int32]
     let message: Expression?
     let text: Call?
 
-    /// Whether it is told by more than what failed, and with what.
+    /// Whether the message has more than the default text.
     var tellsMore: Bool { message != nil || text != nil }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A manifest's `binding` as it is written: its shape is right, and nothing else of it is known.
+/// A manifest's `binding` as it is written. Only its shape has been checked.
 package struct BindingSource: Hashable, Sendable {
-    /// Whether the library is one of the system's, and not a file in the manifest's folder.
+    /// Whether it is a system library, and not a file in the manifest's folder.
     package var isSystemLibrary = false
-    /// Signatures by the function's name.
+    /// The signatures by function name.
     package var functions: [Named<String>] = []
     package var callbacks: [Named<CallbackSource>] = []
     package var setup: [StepSource] = []
@@ -28,11 +28,11 @@ package struct Named<Value: Hashable & Sendable>: Hashable, Sendable {
 
 package struct CallbackSource: Hashable, Sendable {
     package var signature = ""
-    /// The parameter whose bytes are the body's next.
+    /// The parameter with the next bytes of the response body.
     package var deliver: String?
-    /// The parameter that takes the request body's next bytes.
+    /// The parameter for the next bytes of the request body.
     package var fill: String?
-    /// What it answers, and what once the load is over.
+    /// The return value, and the return value after the load is over.
     package var returns, stopped: ArgumentSource?
 
     package init() {}
@@ -48,17 +48,17 @@ package struct CallSource: Hashable, Sendable {
     }
 }
 
-/// A value of JSON, where one stands for a value of C.
+/// A JSON value that stands for a C value.
 package indirect enum ArgumentSource: Hashable, Sendable {
     case null
     case truth(Bool)
     case number(String)
     case text(String)
-    /// `{"TYPE": value}`: an argument whose type no signature says, or the name and size of a buffer.
+    /// `{"TYPE": value}`: an argument whose type is in no signature, or the name and size of a buffer.
     case typed(String, ArgumentSource)
 }
 
-/// `{"equals": 0}` and its like.
+/// `{"equals": 0}` and similar conditions.
 package struct ConditionSource: Hashable, Sendable {
     package enum Relation: String, Hashable, Sendable, CaseIterable {
         case equals, differsFrom, atLeast, atMost, oneOf
@@ -74,7 +74,7 @@ package struct ConditionSource: Hashable, Sendable {
     }
 }
 
-/// A value that a step depends on.
+/// A value that a step depends on, with its condition.
 package struct GuardSource: Hashable, Sendable {
     package let value: String
     package let condition: ConditionSource
@@ -96,7 +96,7 @@ package struct StepSource: Hashable, Sendable {
     package let action: Action
     package var when: GuardSource?
     package var error: ErrorSource?
-    // Of a call:
+    // Only for calls:
     package var result: String?
     package var check, until: ConditionSource?
     package var deliver: String?

@@ -12,11 +12,11 @@ indirect enum Source: Hashable, Sendable {
         case path = "url.path"
         case query = "url.query"
         case fragment = "url.fragment"
-        /// All after the scheme's colon.
+        /// Everything after the scheme's colon.
         case rest = "url.rest"
     }
 
-    /// Decoded: without its percent-encoding.
+    /// `isDecoded`: whether the percent-encoding is decoded.
     case url(URLPart, isDecoded: Bool)
     case method
     case field(String)
@@ -24,22 +24,22 @@ indirect enum Source: Hashable, Sendable {
     case setting(String)
     case body
     case variable(Int)
-    /// How many bytes a text or bytes have.
+    /// The number of bytes of a text or of bytes.
     case length(of: Source)
-    /// What the call that is being judged gave.
+    /// The result of the call that is being tested.
     case result
 }
 
-/// A value of a program: a constant, or made of what is there when a load runs.
+/// A value of a program: a constant, or built from values of the running load.
 indirect enum Expression: Hashable, Sendable {
     case null
     case truth(Bool)
     case integer(Int128)
     case real(Double)
     case text(String)
-    /// `fallback`: what stands for one that is absent.
+    /// `fallback`: the replacement for a missing value.
     case source(Source, fallback: Fallback?)
-    /// Texts one after the other.
+    /// The concatenation of texts.
     case joined([Expression])
 
     enum Fallback: Hashable, Sendable {
@@ -47,7 +47,7 @@ indirect enum Expression: Hashable, Sendable {
         case integer(Int128)
     }
 
-    /// The integer that it is, or that stands for one that is absent.
+    /// The constant integer, or the integer fallback of a missing value.
     var constantInteger: Int128? {
         switch self {
         case .integer(let integer), .source(_, fallback: .integer(let integer)?): integer
@@ -55,7 +55,7 @@ indirect enum Expression: Hashable, Sendable {
         }
     }
 
-    /// Those whose values it is made of.
+    /// The variables that the value uses.
     var variables: [Int] {
         switch self {
         case .source(.variable(let index), _), .source(.length(of: .variable(let index)), _): [index]
@@ -65,12 +65,12 @@ indirect enum Expression: Hashable, Sendable {
     }
 }
 
-/// What is known of a value before a load runs.
+/// The type of a value, as far as it is known before a load runs.
 struct ValueType: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case null, integer, real, truth, text, bytes
         case pointer(String?)
-        /// A scalar whose kind is known when the load runs.
+        /// A scalar whose type is known only when the load runs.
         case scalar
     }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A number or truth value of C, under the name that a signature gives it.
+/// A C number or truth value, under its name in signatures.
 enum ScalarType: String, Hashable, Sendable, CaseIterable {
     case int8, uint8, int16, uint16, int32, uint32, int64, uint64
     /// `size_t` and `ssize_t`.
     case size, ssize
-    /// C's own, as wide as this platform has them.
+    /// C's own types, with their width on this platform.
     case int, uint, long, ulong
     case float, double, bool
 
-    /// In bytes.
+    /// The width in bytes.
     var width: Int {
         switch self {
         case .int8, .uint8, .bool: 1
@@ -34,10 +34,11 @@ enum ScalarType: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether C passes it in a variable argument list as it is; what is narrower than `int`, and `float`, it would promote.
+    /// Whether C passes it unchanged in a variable argument list. Types narrower than `int`, and `float`, would be
+    /// promoted.
     var isPromoted: Bool { self != .float && width >= 4 }
 
-    /// Of an integer.
+    /// The range of an integer type.
     var range: ClosedRange<Int128> {
         let bits = Int128(width * 8)
         return isSigned ? -(1 << (bits - 1))...(1 << (bits - 1)) - 1 : 0...(1 << bits) - 1

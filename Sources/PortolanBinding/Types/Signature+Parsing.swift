@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Signature {
-    /// Reads `RESULT (PARAMETER, …)`; bindings.md has the grammar.
+    /// Parses `RESULT (PARAMETER, …)`; bindings.md has the grammar.
     init(parsing text: String, as role: Role) throws(BindingProblem) {
         guard text.utf8.count <= Self.textLimit else {
             throw BindingProblem("is a signature of over \(Self.textLimit) bytes; none is as long")
@@ -11,13 +11,13 @@ extension Signature {
     }
 }
 
-/// Reads a signature from left to right, and then looks up which parameter measures which.
+/// Reads a signature from left to right, and then resolves the length parameters.
 private struct SignatureParser {
     private var scanner: SignatureScanner
     private let role: Signature.Role
     private var parameters: [Parameter] = []
 
-    /// A parameter whose measures are names yet.
+    /// A parameter whose length parameters are not resolved yet.
     private struct Draft {
         enum Form {
             case whole(Parameter.Kind)
@@ -165,7 +165,7 @@ private struct SignatureParser {
         return draft
     }
 
-    // MARK: Which measures which
+    // MARK: Length parameters
 
     private func resolve(_ drafts: [Draft]) throws(BindingProblem) -> [Parameter] {
         for (index, draft) in drafts.enumerated() {
@@ -201,7 +201,7 @@ private struct SignatureParser {
             resolved.append(Parameter(kind: kind, name: draft.name))
         }
         for index in measures {
-            // A call can put in one length. What a callback is given is measured as the library says.
+            // A call passes one value for a length. A callback's lengths come from the library, so they may be shared.
             guard role == .callback || !resolved[index].isMeasure else { throw measuresTwice(resolved[index].name ?? "") }
             resolved[index].isMeasure = true
         }
@@ -212,7 +212,7 @@ private struct SignatureParser {
         problem("'\(name)' measures two parameters; give each its own")
     }
 
-    /// The integer parameters of these names.
+    /// The indexes of the integer parameters with these names.
     private func indexes(_ names: [String], in drafts: [Draft], isOut: Bool) throws(BindingProblem) -> [Int] {
         var indexes: [Int] = []
         for name in names {

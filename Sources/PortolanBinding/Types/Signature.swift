@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one C value is.
+/// The type of one C value.
 enum CType: Hashable, Sendable {
     case scalar(ScalarType)
     /// `cstring`: text that ends with a NUL.
     case text(isOptional: Bool)
-    /// `pointer`, or an opaque handle by its name: one kind of handle is never taken for another.
+    /// `pointer`, or an opaque handle by its name. Handles of different names are not interchangeable.
     case pointer(String?, isOptional: Bool)
 
-    /// As a signature writes it.
+    /// The type as a signature writes it.
     var words: String {
         switch self {
         case .scalar(let scalar): scalar.rawValue
@@ -22,13 +22,13 @@ enum CType: Hashable, Sendable {
 struct Parameter: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case value(CType)
-        /// A place for the function to put a value in.
+        /// Memory in which the function stores a value.
         case out(CType)
-        /// Bytes that are lent to the callee; their length is the product of other parameters.
+        /// Bytes that the callee borrows; their length is the product of other parameters.
         case bytes(length: [Int])
-        /// A place for the function to put a pointer to bytes in; their length it puts in another parameter.
+        /// Memory in which the function stores a pointer to bytes; it stores their length in another parameter.
         case outBytes(length: Int)
-        /// Room that the callee fills.
+        /// A buffer that the callee fills.
         case buffer(capacity: [Int], filledBy: Filled)
         case callback(String)
         /// The pointer by which a callback finds its load.
@@ -39,16 +39,16 @@ struct Parameter: Hashable, Sendable {
     enum Filled: Hashable, Sendable {
         case result
         case parameter(Int)
-        /// A callback's buffer, which this side fills.
+        /// A callback's buffer, which the host fills.
         case host
     }
 
     let kind: Kind
     let name: String?
-    /// Whether it only measures another one: no argument stands for it.
+    /// Whether it is only the length of another parameter, and so takes no argument.
     var isMeasure = false
 
-    /// Whether a call has to name an argument for it.
+    /// Whether a call needs an argument for it.
     var takesArgument: Bool {
         switch kind {
         case .callback, .user: false
@@ -61,13 +61,13 @@ struct Parameter: Hashable, Sendable {
 struct Signature: Hashable, Sendable {
     enum ReturnType: Hashable, Sendable {
         case void
-        /// `freedBy`: the function that takes the pointer back once it was copied.
+        /// `freedBy`: the function that frees the pointer after its content was copied.
         case value(CType, freedBy: String?)
-        /// A pointer to bytes, whose length the function puts in a parameter.
+        /// A pointer to bytes. The function stores their length in a parameter.
         case bytes(length: Int, freedBy: String?)
     }
 
-    /// Whose signature it is: some types make sense on one side only.
+    /// The owner of the signature: some types are valid for one role only.
     enum Role { case function, callback }
 
     var result: ReturnType

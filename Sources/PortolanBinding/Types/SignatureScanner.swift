@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts a signature into words and signs.
+/// Splits a signature into words and signs.
 struct SignatureScanner {
     private let bytes: [UInt8]
     private var position = 0
-    /// Where the token that is next begins, in bytes from 1.
+    /// The position of the next token, in bytes from 1.
     private(set) var column = 1
     private(set) var next: String?
 
@@ -13,13 +13,13 @@ struct SignatureScanner {
         advance()
     }
 
-    /// Takes the token that is next.
+    /// Takes the next token.
     mutating func take() -> String? {
         defer { advance() }
         return next
     }
 
-    /// Takes the token that is next if it is this one.
+    /// Takes the next token if it equals `token`.
     mutating func skip(_ token: String) -> Bool {
         guard next == token else { return false }
         advance()
@@ -53,7 +53,7 @@ struct SignatureScanner {
         }
     }
 
-    /// A name of C: 1 to 128 letters, digits and underscores, no digit first.
+    /// Whether the text is a C name: 1 to 128 letters, digits and underscores, not starting with a digit.
     package static func isIdentifier(_ text: String) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= 128, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
             return false

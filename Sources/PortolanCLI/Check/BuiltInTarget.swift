@@ -8,7 +8,8 @@ import PortolanData
 import PortolanFile
 import PortolanJSON
 
-/// A handler that needs no plugin, as a subject of the judge: `data:`, `file:`, `http:` or `https:`, with URLs of which it is known what they yield.
+/// A built-in handler as a conformance target: `data:`, `file:`, `http:` or `https:`, with URLs whose results are
+/// known.
 enum BuiltInTarget: String {
     case data = "data:"
     case file = "file:"
@@ -16,8 +17,8 @@ enum BuiltInTarget: String {
     case https = "https:"
 
     /// - Parameters:
-    ///   - loads: a file with a conformance section, in place of what is known here.
-    ///   - folder: where files can be put; it outlives the checks.
+    ///   - loads: the path of a file with a conformance section, which replaces the built-in one.
+    ///   - folder: a folder for files of the loads; it outlives the checks.
     func target(_ loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         let section = if let loads { try Self.section(at: loads) } else { try known(in: folder) }
         return ConformanceTarget(loads: section.loads, handler: makeHandler)
@@ -29,7 +30,7 @@ enum BuiltInTarget: String {
         case .file: { FileHandler() }
         case .http, .https:
             {
-                // Connections that are kept for the next load are none that a load has left.
+                // Idle connections close soon, so that no check reports pooled connections as leaks.
                 var configuration = HTTPConfiguration()
                 configuration.connections.idleTimeout = .milliseconds(200)
                 return HTTPHandler(configuration: configuration)
@@ -41,7 +42,7 @@ enum BuiltInTarget: String {
         let bytes: [UInt8]
         do throws(LoadError) {
             guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file's name is not empty") }
-            // More than a manifest may have is an error, which the parser reports.
+            // The parser reports a file that is larger than a manifest may be.
             bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
         } catch {
             throw Failure(
@@ -55,7 +56,7 @@ enum BuiltInTarget: String {
         let large = (0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         switch self {
         case .data:
-            // Percent-encoded, 3 bytes for each: half a mebibyte of text in all.
+            // Percent-encoding takes 9 bytes for each 3 bytes of body: about half a mebibyte of URL.
             let run = String(repeating: "%E2%82%AC", count: 60_000)
             return try Self.section([
                 load("data:text/plain,It%20is%20twelve%20o'clock%20in%20Greenwich.%0A", text, ["small"], mime: "text/plain"),

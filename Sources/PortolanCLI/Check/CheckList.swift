@@ -3,7 +3,7 @@
 import PortolanConformance
 import PortolanJSON
 
-/// What `portolan check --list` prints.
+/// The output of `portolan check --list`.
 enum CheckList {
     static func write(_ checks: [ConformanceCheck], asJSON: Bool) throws {
         if asJSON {

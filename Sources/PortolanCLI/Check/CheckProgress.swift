@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Shows on the terminal how many checks are made, on one line that goes away for what else is said, and in the end.
+/// Shows how many checks have run, on one line of the terminal. The line is cleared before other output and at the end.
 struct CheckProgress: ~Copyable {
-    /// `nil`: nothing is shown.
+    /// `nil`: shows nothing.
     private let terminal: Descriptor?
     private let total: Int
     private var (made, failures) = (0, 0)
@@ -26,7 +26,7 @@ struct CheckProgress: ~Copyable {
         if terminal != nil { Diagnostics.write("\r\u{1B}[K") }
     }
 
-    /// At most one column shorter than the terminal is wide.
+    /// Returns a line that is at least one column shorter than the terminal.
     ///
     ///     [=======>            ]  57 of 126 checks, 1 failed
     static func line(_ made: Int, of total: Int, failures: Int, columns: Int) -> String {

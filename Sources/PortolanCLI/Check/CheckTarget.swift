@@ -3,10 +3,12 @@
 import Portolan
 import PortolanConformance
 
-/// What the argument of `portolan check` names.
+/// Resolves the argument of `portolan check`.
 enum CheckTarget {
-    /// An installed plugin's identifier, a folder or manifest; a library, whose manifest is the one of the same name beside it, where there is one; or
-    /// what is built in, by its scheme.
+    /// Accepts the identifier of an installed plugin, a folder, a manifest, a library, or the scheme of a built-in
+    /// handler.
+    ///
+    /// A library's manifest is the one of the same name beside it, if it exists.
     static func target(_ argument: String, loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         if let builtIn = BuiltInTarget(rawValue: argument) { return try builtIn.target(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
@@ -20,7 +22,7 @@ enum CheckTarget {
         return try target(String(manifest), library: argument, in: catalogue)
     }
 
-    /// Of a library's path, `tide` of `tide.so` as of `tide.so.1.2`; `nil` for what is not called so.
+    /// Returns `tide` for `tide.so` and for `tide.so.1.2`; `nil` if the path does not name a library.
     private static func libraryBase(_ argument: String) -> Substring? {
         let end = argument.lastIndex { !$0.isNumber && $0 != "." }.map { argument.index(after: $0) } ?? argument.startIndex
         let base = argument[..<end]
@@ -29,26 +31,28 @@ enum CheckTarget {
         return base.dropLast(3)
     }
 
-    /// - Parameter library: what is judged by itself where the manifest can't be read.
+    /// - Parameter library: checked without a manifest if the manifest is not readable.
     private static func target(_ argument: String, library: String?, in catalogue: PluginCatalogue) throws(Failure) -> ConformanceTarget {
         do throws(PluginProblem) {
             let installed = argument.contains("/") ? nil : catalogue[argument]
             let plugin = if let installed { installed } else { try catalogue.plugin(at: argument) }
             return ConformanceTarget(try plugin.readingConformance())
         } catch {
-            // A manifest with a fault is what a judge is for; one that is not there is the command's.
+            // The conformance runner reports an invalid manifest; this command reports a missing one.
             let isJudged = error.rule.map { ["MANIF-01", "MANIF-07"].contains($0.id) } ?? false
             if isJudged, case .regular? = FileSystem.kind(at: error.path) { return ConformanceTarget(error, library: library) }
             return try Failure.explaining { () throws(PluginProblem) in throw error }
         }
     }
 
-    /// What loads inside of the plugin's loads go through: what is built in, and the plugin itself, so that `gzip:gzip:…` works.
+    /// Makes the loader for nested loads: it has the built-in handlers and the plugin itself, so that `gzip:gzip:…`
+    /// works.
     static func innerLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
         { [manifest = target.manifest] in
             let registry = ProtocolRegistry.builtIn()
             if var plugin = manifest {
-                // Opened where an inner URL asks for it, and as a copy: what it keeps in static memory is not to reach the one that is judged.
+                // The plugin is opened when a nested URL needs it, and as a copy, so that it shares no static memory
+                // with the checked one.
                 plugin.copiesLibrary = true
                 _ = RegisteredPlugin(plugin, in: registry)
             }

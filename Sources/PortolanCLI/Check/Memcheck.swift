@@ -10,17 +10,18 @@ import PortolanConformance
     import Musl
 #endif
 
-/// The command in Valgrind's hands.
+/// Runs the command under Valgrind.
 enum Memcheck {
-    /// Runs this command once more, under Valgrind, in place of this process: execv(3).
+    /// Replaces this process by the same command under Valgrind, with execv(3).
     ///
-    /// Valgrind 3.19 gives up at the debug information of a program of Swift 6 ("Possibly corrupted debuginfo file. I can't recover."): so
-    /// it is given a copy in memory, whose name leads to no file where it could look for any. The plugin's own it reads.
+    /// Valgrind 3.19 aborts on the debug information of a Swift 6 program ("Possibly corrupted debuginfo file. I can't
+    /// recover."). So Valgrind gets a copy of this program in memory, whose path leads to no debug information. It
+    /// still reads that of the plugin.
     ///
     /// - Parameters:
-    ///   - plugin: as the command line names it.
-    ///   - arguments: of this process.
-    ///   - folder: of the run, which the program in this one's place takes over; the logs go there.
+    ///   - plugin: the plugin as the command line names it.
+    ///   - arguments: the arguments of this process.
+    ///   - folder: the folder of the run, which the new program takes over; the logs go there.
     static func begin(
         with target: ConformanceTarget, _ plugin: String, _ arguments: [String], in folder: RunFolder
     ) throws(Failure) -> Never {
@@ -35,13 +36,13 @@ enum Memcheck {
                 .notOffered,
                 "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, as with 'apt-get install valgrind'")
         }
-        // In a name of Valgrind's a percent sign means something.
+        // Valgrind expands a percent sign in file names.
         guard !folder.path.contains("%") else {
             throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%'; set TMPDIR to another")
         }
         do throws(SystemError) {
             let copy = try copyOfThisProgram()
-            // An identifier is looked for beside the executable, too, where the copy finds nothing.
+            // An identifier is also searched beside the executable; the copy would find nothing there.
             let target = target.manifest?.manifestPath ?? plugin
             let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", target]
             throw execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder.path) + command + arguments.dropFirst(2))
@@ -50,13 +51,13 @@ enum Memcheck {
         }
     }
 
-    /// The first executable file of that name in the PATH.
+    /// Returns the first executable file with this name in the PATH.
     private static func program(_ name: String) -> String? {
         let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
         return folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 && FileSystem.kind(at: $0) != .directory }
     }
 
-    /// Open also for the program that takes this one's place.
+    /// Copies this program into memory. The descriptor stays open across execv(3).
     private static func copyOfThisProgram() throws(SystemError) -> Descriptor {
         let source = try FileSystem.openForReading("/proc/self/exe")
         let number = MemcheckRun.programFile()
@@ -70,7 +71,7 @@ enum Memcheck {
         }
     }
 
-    /// - Returns: why it is not run.
+    /// - Returns: The error, if execv(3) fails.
     private static func execute(_ path: String, _ arguments: [String]) -> SystemError {
         var pointers = unsafe arguments.map { unsafe strdup($0) }
         unsafe pointers.append(nil)

@@ -3,14 +3,14 @@
 import HTTPTypes
 import Portolan
 
-/// What `-H` says: a field to send, or one that is not sent though it would be by itself.
+/// An argument of `-H`: a field to send, or a default field to leave out.
 enum FieldArgument: Equatable {
     case field(HTTPField)
     case omission(HTTPField.Name)
 
-    /// As curl has it: `Name: value`; `Name:` for an omission; `Name;` for a field without a value.
+    /// Parses curl's syntax: `Name: value`; `Name:` for an omission; `Name;` for a field without a value.
     ///
-    /// - Returns: `nil` where it is none of these, which ``complaint(about:)`` explains.
+    /// - Returns: `nil` for any other text; ``complaint(about:)`` explains the error.
     init?(_ text: String) {
         if text.hasSuffix(";"), !text.contains(":"), let name = HTTPField.Name(String(text.dropLast())) {
             self = .field(HTTPField(name: name, value: ""))
@@ -29,7 +29,7 @@ enum FieldArgument: Equatable {
         }
     }
 
-    /// Names the field alone, for the value may be secret.
+    /// Describes the error with the field's name only, because the value may be secret.
     static func complaint(about header: String) -> String {
         guard let colon = header.firstIndex(of: ":") else { return "-H: this is no field; write 'Name: value'" }
         let name = header[..<colon]
@@ -39,7 +39,7 @@ enum FieldArgument: Equatable {
 }
 
 extension HTTPConfiguration {
-    /// Has requests not send this field by themselves.
+    /// Stops requests from sending this field by default.
     mutating func omit(_ name: HTTPField.Name) {
         switch name {
         case .userAgent: userAgent = nil

@@ -38,7 +38,7 @@ struct GetCommand: ParsableCommand {
 
     func run() throws {
         Diagnostics.limit(to: output.diagnostics)
-        // A trace that can't be written is reported before anything is loaded, as an output is by each load.
+        // Reports a trace that is not writable before any load. Each load checks its own output.
         if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
         let session = GetSession()
@@ -47,7 +47,7 @@ struct GetCommand: ParsableCommand {
         request.adjust(&configuration)
         var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), tellsLog: output.isVerbose)
         setup.configuration.redirects.limit = request.redirectLimit
-        // A person may look at the output for as long as they like: only --max-time limits a load.
+        // A user may look at the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
         let loader = setup.loader
 
@@ -60,7 +60,7 @@ struct GetCommand: ParsableCommand {
             first = first ?? failure
             if failure.endsSession { break }
         }
-        // What came until then is a fragment, and may not take the place of a whole file.
+        // An interrupted trace is a fragment, and must not replace a complete file.
         if let interruption = session.interruption { throw Failure(first?.status ?? interruption, nil) }
         let traced = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
         try setup.replay?.write()
@@ -70,7 +70,7 @@ struct GetCommand: ParsableCommand {
 }
 
 extension Failure {
-    /// Whether no further URL can be loaded after this.
+    /// Whether no further URL can be loaded after this failure.
     fileprivate var endsSession: Bool {
         self == .readerHasGone || [.interrupted, .terminated, .hangup].contains(status)
     }

@@ -4,7 +4,7 @@ import ArgumentParser
 import HTTPTypes
 import Portolan
 
-/// What is asked for, and how.
+/// Options for the request.
 struct RequestOptions: ParsableArguments {
     @Option(name: [.customShort("X"), .customLong("request")], help: ArgumentHelp("Use this method.", valueName: "method"))
     var method: String?
@@ -51,7 +51,7 @@ struct RequestOptions: ParsableArguments {
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
 
-    /// As curl has them: redirects are followed anyway, and gzip is asked for.
+    /// Accepted for compatibility with curl: redirects are followed and gzip is requested by default.
     @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
     var followsRedirects = false
     @Flag(name: .customLong("compressed"), help: .hidden)
@@ -70,13 +70,14 @@ struct RequestOptions: ParsableArguments {
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
 
-    /// The fields that `-H 'Name:'` leaves out. `-H 'Name: value'` beside it sends one all the same, as with curl.
+    /// The fields that `-H 'Name:'` leaves out. As with curl, `-H 'Name: value'` beside it still sends the field.
     private var omissions: [HTTPField.Name] {
         let given = fields.compactMap { if case .field(let field) = $0 { field.name } else { nil } }
         return fields.compactMap { if case .omission(let name) = $0, !given.contains(name) { name } else { nil } }
     }
 
-    /// Those that go out with `-H 'Name:'` too: without them no server knows which site is meant, or where the body ends.
+    /// The fields that `-H 'Name:'` cannot leave out. Without them, the server knows neither the site nor where the
+    /// body ends.
     var omissionsWithoutEffect: [String] {
         let sendsBody = uploadedFile != nil || !data.isEmpty
         return omissions.filter { name in
@@ -88,18 +89,18 @@ struct RequestOptions: ParsableArguments {
         }.map(\.rawName)
     }
 
-    /// What of it concerns every request.
+    /// Applies the options that concern every request.
     func adjust(_ configuration: inout HTTPConfiguration) {
         for name in omissions { configuration.omit(name) }
     }
 
-    /// What is sent, for all URLs and every try: standard input can be read once.
+    /// The request body, shared by all URLs and tries, because standard input can be read only once.
     func body() throws(Failure) -> Body? {
         if let uploadedFile { return try UploadBody.file(uploadedFile) }
         return data.isEmpty ? nil : try UploadBody.form(of: data, within: timeLimit?.duration)
     }
 
-    /// - Parameter body: from ``body()``.
+    /// - Parameter body: the result of ``body()``.
     func request(for url: String, sending body: Body?) throws(Failure) -> Request {
         var request = try Request(argument: url)
         request.body = body
@@ -125,12 +126,12 @@ struct RequestOptions: ParsableArguments {
         return request
     }
 
-    /// Removes what the command itself has added and the user does not want sent.
+    /// Removes fields that the command added and the user does not want to send.
     func leaveOutFields(of request: inout Request) {
         for name in omissions { request.fields[name] = nil }
     }
 
-    /// - Returns: `nil` also where `Authorization` is left out.
+    /// - Returns: The credentials of `-u`; `nil` without `-u`, and if `-H` leaves out `Authorization`.
     func passwords(for url: URLRecord) -> PasswordAnswer? {
         guard !omissions.contains(.authorization) else { return nil }
         return user.map { PasswordAnswer(argument: $0, for: .origin(url)) }

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// `portolan exit-codes`; `portolan help exit-codes` says the same.
+/// `portolan exit-codes`; `portolan help exit-codes` prints the same.
 struct ExitCodesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exit-codes", abstract: "List the exit statuses and what they mean.", discussion: ExitStatus.table)

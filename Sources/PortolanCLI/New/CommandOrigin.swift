@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the running command comes from, for a new plugin is built with the headers and the kit that belong to it.
+/// The origin of the running command. A new plugin is built with the headers and the kit of that origin.
 struct CommandOrigin: Equatable {
     enum Source: Equatable {
-        /// Built in a checkout, whose folder this is.
+        /// Built in this checkout.
         case checkout(String)
-        /// Installed below this folder, with the headers.
+        /// Installed below this folder, together with the headers.
         case installed(prefix: String)
         /// Neither was found.
         case elsewhere
     }
 
     let source: Source
-    /// As a Makefile calls the command.
+    /// The command as a Makefile calls it.
     let command: String
 
-    /// The folder of the package that a plugin in Swift is built with: the checkout's, or the installed one. `nil` where there is none.
+    /// The folder of the package for plugins in Swift, in the checkout or the installation; `nil` if there is none.
     var kit: String? {
         let folder: String
         switch source {
@@ -26,7 +26,7 @@ struct CommandOrigin: Equatable {
         return Self.isFile("\(folder)/Package.swift") ? folder : nil
     }
 
-    /// How a compiler finds the headers, in a Makefile. `nil` where there are none.
+    /// The compiler flags for the headers, as text for a Makefile; `nil` if there are no headers.
     var headerFlags: String? {
         switch source {
         case .checkout(let folder): "-I'\(folder)/Sources/CPortolan/include'"
@@ -37,7 +37,7 @@ struct CommandOrigin: Equatable {
 
     static var current: Self { Self(executable: FileSystem.resolved("/proc/self/exe")) }
 
-    /// - Parameter executable: without symbolic links; `nil` where that is not known.
+    /// - Parameter executable: the path without symbolic links; `nil` if it is unknown.
     init(executable: String?) {
         guard let executable, Self.isPlain(executable) else {
             (source, command) = (.elsewhere, "portolan")
@@ -47,7 +47,7 @@ struct CommandOrigin: Equatable {
         if let checkout = folders.first(where: Self.isCheckout) {
             (source, command) = (.checkout(checkout), executable)
         } else if let prefix = folders.first(where: { Self.isFile("\($0)/include/\(Self.header)") }) {
-            // The command that stands in the path is a link to it.
+            // The `portolan` in the PATH is a link to the executable.
             (source, command) = (.installed(prefix: prefix), "\(prefix)/bin/portolan")
         } else {
             (source, command) = (.elsewhere, executable)
@@ -64,7 +64,7 @@ struct CommandOrigin: Equatable {
         if case .regular = FileSystem.kind(at: path) { true } else { false }
     }
 
-    /// The nearest first.
+    /// Returns the folders above the path, nearest first.
     private static func foldersAbove(_ path: String) -> [String] {
         var folders: [String] = []
         var rest = path[...]
@@ -75,7 +75,7 @@ struct CommandOrigin: Equatable {
         return folders
     }
 
-    /// Whether it means itself in a Makefile, in a shell's quotes and in a Swift string.
+    /// Whether the path needs no escapes in a Makefile, in shell quotes and in a Swift string.
     private static func isPlain(_ path: String) -> Bool {
         path.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F && !"\"'\\$`#:()".unicodeScalars.contains($0) }
     }

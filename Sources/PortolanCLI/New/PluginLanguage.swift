@@ -2,10 +2,10 @@
 
 import ArgumentParser
 
-/// In what a new plugin is written.
+/// The language of a new plugin.
 enum PluginLanguage: String, CaseIterable, ExpressibleByArgument {
     case c, swift
-    /// A manifest alone, which binds a library that is no plugin.
+    /// A manifest only, which binds a library that is no plugin.
     case binding
 
     /// As in "a plugin in C".

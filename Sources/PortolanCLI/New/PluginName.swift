@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A new plugin's name, which is the URL scheme that it serves, and the names that follow from it.
+/// The name of a new plugin, which is also its URL scheme, and the names derived from it.
 struct PluginName: Equatable {
-    /// RFC 3986 §3.1, in lower case.
+    /// The scheme in lower case, RFC 3986 §3.1.
     let scheme: String
 
     static let lengthLimit = 64
     private static let served: Set = ["data", "file", "http", "https"]
-    /// The package that a plugin in Swift depends on; no two have one name.
+    /// The package that a plugin in Swift depends on. Two packages cannot have the same name.
     private static let package = "portolan"
 
     enum Problem: Error, Equatable {
         case notAScheme, upperCase, tooLong, builtIn, package
 
-        /// What is wrong with the name, and how to mend it.
+        /// Describes what is wrong with the name, and how to correct it.
         var words: String {
             switch self {
             case .notAScheme: "is no URL scheme: begin with a letter, and go on with letters, digits, '+', '-' and '.'"
@@ -36,10 +36,10 @@ struct PluginName: Equatable {
         scheme = text
     }
 
-    /// Of the plugin's, in reverse DNS; a label has neither '+' nor '.'.
+    /// The plugin's identifier, in reverse DNS notation. A label contains neither '+' nor '.'.
     var identifier: String { "org.example." + String(scheme.map { "+-.".contains($0) ? "-" : $0 }) }
 
-    /// For people, and for Swift: each part with a capital letter.
+    /// The name for people and for Swift: each part starts with a capital letter.
     var title: String {
         scheme.split { "+-.".contains($0) }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }

@@ -5,7 +5,7 @@ import Portolan
 /// The files of a new plugin.
 struct Scaffold {
     struct File: Equatable {
-        /// In the new folder.
+        /// The path relative to the new folder.
         let path: String
         let text: String
         var isExecutable = false
@@ -13,7 +13,7 @@ struct Scaffold {
 
     let files: [File]
 
-    /// Writes them to a folder that did not exist before. Where one can't be written, nothing is left.
+    /// Writes the files to a new folder. Removes everything if a file cannot be written.
     func write(to folder: String) throws(Failure) {
         var written: [String] = []
         var folders: [String] = []
@@ -40,7 +40,7 @@ struct Scaffold {
         }
     }
 
-    /// The folders of `a/b/c`: `a`, `a/b`.
+    /// Returns the folders of `a/b/c`: `a`, `a/b`.
     private static func parents(of path: String) -> [String] {
         path.indices.filter { path[$0] == "/" }.map { String(path[..<$0]) }
     }

@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// Tells when something changes in a few folders: `inotify(7)`. Which file it was is for the caller to see.
+/// Reports that something changed in some folders, with `inotify(7)`. The caller finds out which file changed.
 struct FolderWatch: ~Copyable {
     private let descriptor: CInt
     private let folders: [String]
@@ -23,12 +23,13 @@ struct FolderWatch: ~Copyable {
         UInt32(IN_CLOSE_WRITE) | UInt32(IN_MODIFY) | UInt32(IN_ATTRIB) | UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_MOVED_TO)
         | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)
 
-    /// Waits until something has changed.
+    /// Waits until something changes.
     ///
-    /// A folder that goes may come again, as when everything is built anew: while one is missing, it is looked for now and then.
+    /// A deleted folder may reappear, for example in a clean build. While one is missing, a wait without a limit looks
+    /// for it every 250 ms.
     ///
-    /// - Parameter limit: in milliseconds; `nil`: for ever.
-    /// - Returns: whether something has changed.
+    /// - Parameter limit: the longest wait in milliseconds; `nil` for no limit.
+    /// - Returns: Whether something changed.
     func wait(atMost limit: CInt? = nil) -> Bool {
         while true {
             let isWhole = watchAll()
@@ -38,12 +39,12 @@ struct FolderWatch: ~Copyable {
                 return true
             }
             if limit != nil { return false }
-            // It is there again, and what lies in it is new.
+            // The missing folder reappeared with new contents.
             if !isWhole, watchAll() { return true }
         }
     }
 
-    /// - Returns: whether each folder is there. One that is watched already is not watched twice.
+    /// - Returns: Whether each folder exists. A folder that is already watched is not watched twice.
     private func watchAll() -> Bool {
         folders.allSatisfy { unsafe inotify_add_watch(descriptor, $0, Self.changes) >= 0 }
     }

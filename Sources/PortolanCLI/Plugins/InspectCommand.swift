@@ -79,7 +79,7 @@ extension ConformanceLoad {
 }
 
 extension PropertyValue {
-    /// For a person.
+    /// The value as text for people.
     fileprivate var text: String {
         switch self {
         case .text(let text): "'\(text)'"

@@ -53,7 +53,7 @@ extension String {
 }
 
 extension SchemeSet {
-    /// `a: b:`, or `any scheme`.
+    /// The schemes as `a: b:`, or `any scheme`.
     var shortWords: String {
         switch self {
         case .any: "any scheme"
@@ -70,7 +70,7 @@ extension SchemeSet {
 }
 
 extension InstalledPlugin {
-    /// For a program: what a list shows of it.
+    /// The plugin's entry in a list, as JSON.
     var summary: JSONValue {
         [
             "identifier": .string(identifier), "name": .string(manifest.name), "vendor": .string(manifest.vendor),

@@ -9,12 +9,12 @@ import PortolanConformance
     import Musl
 #endif
 
-/// Opens a plugin in a process of its own, so that code that ends or stops the process it runs in does so there.
+/// Opens a plugin in a separate process, in case its code ends or hangs the process.
 enum OpeningProcess {
-    /// How long it may take.
+    /// The time limit for opening a plugin.
     private static let timeLimit = Duration.seconds(20)
 
-    /// - Returns: what is wrong with the plugin; `isEnd`: it has ended that process, or did not come back.
+    /// - Returns: The problems of the plugin; `isEnd` is whether the plugin ended the process or hung.
     static func problems(of plugin: InstalledPlugin) throws(Failure) -> (list: [String], isEnd: Bool) {
         var runner = ConformanceRunner(ConformanceTarget(plugin))
         runner.timeLimit = timeLimit
@@ -38,15 +38,17 @@ enum OpeningProcess {
     }
 }
 
-/// A process that opens a plugin as often as it is asked to, for one that has several threads and can't be copied any more (`fork(2)`).
+/// A process that opens a plugin on request. It serves a process that has several threads and can no longer use
+/// `fork(2)`.
 final class OpeningHelper {
     private let (requests, answers): (Int32, Int32)
-    /// No answer is longer.
+    /// The size in bytes of each reply.
     private static let largestCount = 4096
 
-    /// Made before this process has other threads.
+    /// Starts the process; must be called before this process has other threads.
     ///
-    /// - Parameter problem: why opening a plugin does not return; `nil` where it does.
+    /// - Parameter problem: runs in the new process, and returns why opening the plugin does not return, or `nil` if it
+    ///   returns.
     init(_ problem: () -> String?) throws(Failure) {
         var (request, answer): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&request) == 0, unsafe pipe(&answer) == 0 else { throw Failure(.noResources, "no pipe can be made") }
@@ -66,7 +68,7 @@ final class OpeningHelper {
         close(answers)
     }
 
-    /// Ends when the other process does.
+    /// Serves requests until the other process ends.
     private static func serve(_ requests: Int32, _ answers: Int32, _ problem: () -> String?) -> Never {
         var byte: UInt8 = 0
         while unsafe read(requests, &byte, 1) == 1 {
@@ -77,7 +79,8 @@ final class OpeningHelper {
         _exit(0)
     }
 
-    /// Why opening the plugin does not return; `nil` where it does. A plugin that ends the other process is not opened here either.
+    /// Why opening the plugin does not return; `nil` if it returns. This process must not open a plugin that ends the
+    /// other process.
     var problem: String? {
         let gone = "opening the library ended the process that watches over it; mend that, and start 'plugins watch' again"
         var byte: UInt8 = 1

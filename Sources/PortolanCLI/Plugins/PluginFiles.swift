@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// A plugin's manifest and library as they are at a moment: `stat(2)`.
+/// The state of a plugin's manifest and library at one moment: `stat(2)`.
 struct PluginFiles: Equatable {
     private struct File: Equatable {
         let device: UInt64
@@ -31,6 +31,6 @@ struct PluginFiles: Equatable {
         self.library = File(at: library)
     }
 
-    /// Whether both are there: a linker takes the old one away before it writes the new one.
+    /// Whether both files exist. A linker deletes the old library before it writes the new one.
     var areThere: Bool { manifest != nil && library != nil }
 }

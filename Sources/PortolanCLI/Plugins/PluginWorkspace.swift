@@ -4,7 +4,7 @@ import Portolan
 import PortolanCore
 import PortolanJSON
 
-/// A plugin that is being worked on: opened anew whenever it changes, and tried with a URL.
+/// A plugin under development: reopens it after each change, and tries it with a URL.
 final class PluginWorkspace {
     private let serving: RegisteredPlugin
     private let loader: Loader
@@ -12,7 +12,7 @@ final class PluginWorkspace {
     private let helper: OpeningHelper
     private let isJSON: Bool
     private var isOpen = false
-    /// Whether what is there now is what serves.
+    /// Whether the newest files are the ones that serve.
     private(set) var isServingNewest = false
 
     init(_ serving: RegisteredPlugin, on loader: Loader, request: Request?, _ helper: OpeningHelper, isJSON: Bool) {
@@ -22,12 +22,13 @@ final class PluginWorkspace {
         trial = request.map { WatchRun($0) }
     }
 
-    /// What is written in steps is one change: so long has nothing happened after it, in milliseconds.
+    /// A change is complete after this quiet time in milliseconds, so that a file written in steps counts as one
+    /// change.
     private static let quietTime: CInt = 150
-    /// A file that goes is mostly on its way to come again.
+    /// How long to wait for a missing file, in milliseconds. A deleted file usually reappears.
     private static let absenceLimit: CInt = 2000
 
-    /// Opens the plugin now, and after each change.
+    /// Opens the plugin at once, and again after each change.
     func watch(atMost limit: Int?) throws(Failure) {
         let plugin = serving.plugin
         let folders = Set([plugin.manifestPath, plugin.libraryPath].map(Self.folder)).sorted()
@@ -37,7 +38,7 @@ final class PluginWorkspace {
         } catch {
             throw Failure(.noResources, "the folder can't be watched: \(error); end some of what watches files")
         }
-        // What changes from here on is seen: the watch is older than the look.
+        // The watch started before the first look at the files, so no later change is missed.
         _ = changes.wait(atMost: 0)
         var seen = files
         try open()
@@ -60,7 +61,7 @@ final class PluginWorkspace {
     }
 
     private func open() throws(Failure) {
-        // What ends or stops the process that opens it is not opened here.
+        // This process does not open a plugin that ends or hangs its process.
         if let problem = helper.problem {
             isServingNewest = false
             try tell("refused", problem: problem)
@@ -74,7 +75,8 @@ final class PluginWorkspace {
             }
         }
         if isServingNewest {
-            // `try?` because the manifest was read just now, conformance and all; where it has changed since, that is the next change.
+            // `try?` because reload() has already read the manifest with its conformance section; a later change is the
+            // next event.
             try tell(isOpen ? "reloaded" : "opened", warnings: (try? Verdict.warnings(of: serving.plugin)) ?? [])
             isOpen = true
         }

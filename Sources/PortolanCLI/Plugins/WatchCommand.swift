@@ -33,13 +33,13 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         LogLines.bootstrap(isVerbose: false)
-        // Before there are threads.
+        // fork(2) must come before other threads.
         let helper = try OpeningHelper { [path] in Self.problem(of: path) }
         try SignalHandler.observe { SignalHandler.leave($0) }
         let request = try url.map { text throws(Failure) in try Request(argument: text) }
         let catalogue = PluginCatalogue()
         var plugin = try PluginArgument.plugin(path, in: catalogue)
-        // A build that is written over the last one is not to reach the loads that run.
+        // A build that overwrites the last one must not affect running loads.
         plugin.copiesLibrary = true
         let registry = ProtocolRegistry.builtIn()
         catalogue.register(in: registry)
@@ -50,7 +50,8 @@ struct WatchCommand: ParsableCommand {
         if !bench.isServingNewest { throw Failure(.pluginNotLoadable, nil) }
     }
 
-    /// Why opening the plugin at `path` does not return. What else is wrong with it shows when it is opened here.
+    /// Returns why opening the plugin at `path` does not return. Other problems appear when this process opens the
+    /// plugin.
     private static func problem(of path: String) -> String? {
         do throws(Failure) {
             let problems = try OpeningProcess.problems(of: try PluginArgument.plugin(path, in: PluginCatalogue()))

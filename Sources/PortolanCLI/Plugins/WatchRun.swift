@@ -5,10 +5,10 @@ import Portolan
 import PortolanCore
 import PortolanJSON
 
-/// A URL that is loaded to see what a plugin makes of it.
+/// Loads a URL to try a plugin.
 struct WatchRun {
     private let request: Request
-    /// What is not there by then is not waited for: a plugin that hangs is to be mended.
+    /// The time limit of the load. It ends loads of a plugin that hangs.
     private static let timeLimit = Duration.seconds(30)
 
     init(_ request: Request) {
@@ -17,7 +17,7 @@ struct WatchRun {
         self.request = request
     }
 
-    /// What came of it.
+    /// The result of one load.
     struct WatchRunResult {
         let url: String
         let milliseconds: Int64
@@ -40,7 +40,7 @@ struct WatchRun {
 extension WatchRun.WatchRunResult {
     private static let bodyLimit = 4096
 
-    /// A line of what came, and the body, if it is text: its first 4 KiB, each of its lines fit for a terminal.
+    /// One line about the response, and up to 4 KiB of a text body, each line escaped for a terminal.
     var text: String {
         switch outcome {
         case .failure(let error): return PlainText.line("\(url): \(error.name): \(error.words)") + "\n"
@@ -57,7 +57,7 @@ extension WatchRun.WatchRunResult {
         }
     }
 
-    /// `nil` for what is no text. A character that is cut in two at the limit is left out.
+    /// Returns the text to show; `nil` if the body is no text. Leaves out a character that the limit cuts in two.
     private static func shown(_ body: Data) -> String? {
         let start = body.prefix(bodyLimit)
         for length in stride(from: start.count, through: max(0, start.count - (body.count > bodyLimit ? 3 : 0)), by: -1) {

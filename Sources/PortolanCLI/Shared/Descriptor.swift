@@ -6,7 +6,8 @@
     import Musl
 #endif
 
-/// An open file, by its number: the one door to the calls that read and write. Who opened it closes it.
+/// The number of an open file, and the only wrapper of the calls that read and write. The code that opens a file also
+/// closes it.
 struct Descriptor: Equatable, Sendable {
     let number: Int32
 
@@ -14,7 +15,7 @@ struct Descriptor: Equatable, Sendable {
     static let standardOutput = Self(number: 1)
     static let standardError = Self(number: 2)
 
-    /// Writes all the bytes, however long the reader takes.
+    /// Writes all the bytes, however long the reader takes. Blocks.
     ///
     /// write(2)
     func write(all bytes: borrowing RawSpan) throws(SystemError) {
@@ -45,7 +46,7 @@ struct Descriptor: Equatable, Sendable {
         return nil
     }
 
-    /// Reads what there is, waiting for the first byte; 0 at the end.
+    /// Reads the available bytes, and waits for the first one. Returns 0 at the end.
     ///
     /// read(2)
     func read(into buffer: inout [UInt8]) throws(SystemError) -> Int {
@@ -62,7 +63,7 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Waits until there is something to read, or the end; `nil` for as long as it takes.
+    /// Waits until bytes or the end can be read; with `nil`, without a limit.
     ///
     /// poll(2)
     func canBeRead(within limit: Duration?) throws(SystemError) -> Bool {
@@ -75,23 +76,24 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Whether the descriptor was open when the program started: what the program itself opens is closed in other programs. fcntl(2)
+    /// Whether the descriptor was open when the program started. The program opens its own descriptors with FD_CLOEXEC.
+    /// fcntl(2)
     var isInherited: Bool {
         let flags = fcntl(number, F_GETFD)
         return flags >= 0 && flags & FD_CLOEXEC == 0
     }
 
-    /// Whether it was opened for writing.
+    /// Whether the descriptor was opened for writing.
     var isWritable: Bool {
         let flags = fcntl(number, F_GETFL)
         return flags >= 0 && flags & O_ACCMODE != O_RDONLY
     }
 
-    /// Opens `/dev/null` in place of standard input, output and error that are closed, so that no file or connection that is opened later
-    /// gets their numbers. As with closed ones, a read of 0 and a write to 1 and 2 fail.
+    /// Opens `/dev/null` for each closed standard descriptor, so that no later file or connection gets its number. As
+    /// with closed descriptors, a read of 0 and a write to 1 and 2 fail.
     static func occupyStandardNumbers() {
         for number in 0...2 as ClosedRange<Int32> where fcntl(number, F_GETFD) < 0 {
-            // The lowest number that is free is taken: open(2).
+            // open(2) uses the lowest free number.
             #if canImport(Glibc)
                 _ = unsafe Glibc.open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY)
             #else
@@ -100,7 +102,7 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Another number for the same open file, with the same offset and modes.
+    /// Duplicates the descriptor; both share the open file, its offset and its modes.
     func copy() throws(SystemError) -> Descriptor {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw .last }
@@ -113,20 +115,20 @@ struct Descriptor: Equatable, Sendable {
         #else
             let status = Musl.close(number)
         #endif
-        // After EINTR Linux has closed the descriptor all the same: close(2).
+        // Linux closes the descriptor even with EINTR: close(2).
         if status != 0, errno != EINTR { throw .last }
     }
 
     var isTerminal: Bool { isatty(number) == 1 }
 
-    /// How many columns the terminal has, if this is one: ioctl_tty(2).
+    /// The number of columns if this is a terminal: ioctl_tty(2).
     var columns: Int? {
         var size = winsize()
         guard unsafe ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
-    /// After an interruption, and after a wait where a parent has made the descriptor non-blocking.
+    /// Whether to repeat a call: after EINTR, and after a wait if a parent made the descriptor non-blocking.
     private static func isWorthAnotherTry(waitingFor events: Int16, on number: Int32) -> Bool {
         switch errno {
         case EINTR: return true

@@ -3,19 +3,20 @@
 import PortolanCore
 import Synchronization
 
-/// Standard error.
+/// Writes messages to standard error.
 enum Diagnostics {
-    /// How much a person is told.
+    /// The lowest severity of the messages that are shown.
     enum Verbosity: UInt8, AtomicRepresentable { case nothing, errors, warnings }
 
     private static let level = Atomic(Verbosity.warnings)
 
-    /// Decides for the whole program.
+    /// Sets the verbosity of the whole program.
     static func limit(to level: Verbosity) {
         Self.level.store(level, ordering: .relaxed)
     }
 
-    /// `portolan: ` and the message, on exactly one line, without passwords in URLs: some messages are a plugin's.
+    /// Writes `portolan: ` and the message, on exactly one line and without passwords in URLs, because some messages
+    /// come from plugins.
     static func report(_ message: String) {
         tell(message, at: .errors)
     }
@@ -25,13 +26,13 @@ enum Diagnostics {
         write("portolan: \(PlainText.line(UserInformation.removed(from: message)))\n")
     }
 
-    /// What is worth knowing and ends nothing.
+    /// Reports a problem that ends nothing.
     static func warn(_ message: String) {
         tell("warning: \(message)", at: .warnings)
     }
 
     static func write(_ text: String) {
-        // `try?` because there is nobody to be told that standard error is closed.
+        // `try?` because a failure to write to standard error cannot be reported.
         try? Descriptor.standardError.write(all: Array(text.utf8))
     }
 }

@@ -3,13 +3,14 @@
 import Portolan
 
 extension ExitStatus {
-    /// The status for a load's error. A plugin's own codes all have one status; codes that are not published here are not known.
+    /// Returns the status for a load's error. All of a plugin's own codes share one status. Unpublished codes map to
+    /// `unknown`.
     init(_ error: LoadError) {
         guard error.domain == nil else {
             self = .pluginError
             return
         }
-        // Why the target of a redirect is refused, the cause says.
+        // The cause says why the target of a redirect is rejected.
         if error.code == .badRedirect, let cause = error.cause as? LoadError {
             self.init(cause)
         } else {
@@ -17,7 +18,7 @@ extension ExitStatus {
         }
     }
 
-    /// One entry for each published code.
+    /// Contains one entry for each published code.
     static let statuses: [LoadError.Code: ExitStatus] = [
         .unknown: .unknown,
         .badURL: .badURL,
@@ -28,7 +29,7 @@ extension ExitStatus {
         .isDirectory: .unreadable,
         .notRegularFile: .unreadable,
         .rangeNotSatisfiable: .badRange,
-        .cancelled: .pluginError,  // by the plugin: where a signal did it, the status is the signal's
+        .cancelled: .pluginError,  // by the plugin; if a signal cancels a load, the signal decides the status
         .timedOut: .timedOut,
         .tooManyRedirects: .tooManyRedirects,
         .badRedirect: .badRedirect,

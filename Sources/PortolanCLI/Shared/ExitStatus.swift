@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the program tells the shell. The numbers are stable; where curl has one for the same thing, it is curl's.
+/// An exit status. The numbers are stable; where curl has a number for the same error, the status uses it.
 struct ExitStatus: Hashable, Sendable {
     let code: Int32
     let meaning: String
@@ -50,7 +50,7 @@ struct ExitStatus: Hashable, Sendable {
     static let interrupted = Self(code: 130, meaning: "ended by Ctrl-C (SIGINT)")
     static let terminated = Self(code: 143, meaning: "ended by SIGTERM")
 
-    /// Every status, in the order of the codes.
+    /// All statuses, ordered by code.
     static let all = [
         success, unsupportedScheme, usage, badURL, proxyNotFound, nameNotFound, cannotConnect, badResponse, truncated, statusRefused,
         writeFailed,
@@ -61,7 +61,7 @@ struct ExitStatus: Hashable, Sendable {
         pluginRefused, pluginError, authenticationCancelled, checkFailed, hangup, interrupted, terminated,
     ]
 
-    /// The table for a person, one status a line.
+    /// The table for people, one status a line.
     static var table: String {
         all.map { status in
             let code = String(status.code)

@@ -2,40 +2,42 @@
 
 import Portolan
 
-/// Why a command failed: what the shell and the person are told.
+/// Why a command failed: the exit status for the shell, and the message for the user.
 struct Failure: Error, Equatable, Sendable {
     let status: ExitStatus
-    /// One sentence for standard error; `nil` where nothing is to be said.
+    /// One sentence for standard error; `nil` for no message.
     let message: String?
-    /// The name of the published code, for programs; `nil` where the failure is the command's own.
+    /// The name of the published error code, for programs; `nil` if the failure comes from the command itself.
     let code: String?
 
     init(_ status: ExitStatus, _ message: String?, code: String? = nil) {
         (self.status, self.message, self.code) = (status, message, code)
     }
 
-    /// - Parameter message: what to say instead of the error's own words.
+    /// - Parameter message: replaces the message of the error.
     init(_ error: LoadError, message: String? = nil) {
         status = ExitStatus(error)
         self.message = message ?? error.words
         code = error.name
     }
 
-    /// Where nobody serves a scheme, the plugin that would may lie there and be out of use: says so of what is wrong first.
+    /// If no handler serves the scheme, adds the first problem of an installed plugin, because an unusable plugin may
+    /// be the one that serves the scheme.
     func mentioning(_ strays: [PluginProblem]) -> Failure {
         guard status == .unsupportedScheme, let message, let first = strays.first else { return self }
         let others = strays.count > 1 ? "; 'portolan plugins list' names \(strays.count - 1) more" : ""
         return Failure(status, "\(message); what is installed cannot all be used: \(first)\(others)", code: code)
     }
 
-    /// Nothing more can be written, and nobody is there to be told.
+    /// The reader of the output has gone, so nothing is reported.
     static let readerHasGone = Failure(.writeFailed, nil)
 }
 
 extension LoadError {
-    /// The message and its causes, each said once: some messages end with their cause's words, and a layer inside its like says the same.
+    /// The message and its causes, without repetition: some messages end with the text of their cause, and nested
+    /// layers may repeat it.
     ///
-    /// Remedies name the command's options.
+    /// Remedies name the options of the command.
     var words: String {
         let message = message(saying: \.commandWords)
         guard let cause = cause.map({ ($0 as? LoadError)?.words ?? "\($0)" }), !message.hasSuffix(cause) else { return message }

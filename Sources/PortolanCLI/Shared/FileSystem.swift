@@ -8,16 +8,16 @@ import CExtendedAttributes
     import Musl
 #endif
 
-/// The calls on names of files that the command needs.
+/// The file system calls that the command needs.
 enum FileSystem {
     enum Kind: Equatable {
-        /// With the permission bits.
+        /// A regular file with its permission bits.
         case regular(mode: mode_t)
         case directory
         /// A FIFO, socket or device.
         case special
 
-        /// What it is called; `nil` for a regular file.
+        /// A description of the kind; `nil` for a regular file.
         var otherThanRegular: String? {
             switch self {
             case .regular: nil
@@ -27,7 +27,7 @@ enum FileSystem {
         }
     }
 
-    /// What lies at `path`, through symbolic links; `nil` where nothing does: stat(2).
+    /// Returns the kind of the file at `path`, following symbolic links; `nil` if nothing exists there. stat(2)
     static func kind(at path: String) -> Kind? {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { return nil }
@@ -38,20 +38,21 @@ enum FileSystem {
         }
     }
 
-    /// Whether the name itself is a symbolic link: lstat(2).
+    /// Whether the name itself is a symbolic link. lstat(2)
     static func isLink(_ path: String) -> Bool {
         var information = stat()
         return unsafe lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// Creates a file that did not exist before: open(2) with O_EXCL.
+    /// Creates a file that must not exist yet: open(2) with O_EXCL.
     ///
-    /// - Parameter mode: the permission bits, less those of the umask; from the first moment, so that nobody else gets to open the file.
+    /// - Parameter mode: the permission bits, reduced by the umask. They apply from creation on, so that nobody else
+    ///   can open the file in between.
     static func create(_ path: String, mode: mode_t = 0o666) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     }
 
-    /// Does not wait for the writer of a FIFO: fifo(7).
+    /// Does not wait for the writer of a FIFO. fifo(7)
     static func openForReading(_ path: String, followsLinks: Bool = true) throws(SystemError) -> Descriptor {
         try open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
     }
@@ -61,7 +62,8 @@ enum FileSystem {
         try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (appends ? O_APPEND : 0))
     }
 
-    /// Opens a regular file, which is made where there is none, so that each write goes to its end. Waits for no reader of a FIFO.
+    /// Opens a regular file so that each write appends; creates it if necessary. Does not wait for the reader of a
+    /// FIFO.
     static func openForAppending(_ path: String, followsLinks: Bool) throws(SystemError) -> Descriptor {
         try open(
             path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW), 0o666)
@@ -72,17 +74,18 @@ enum FileSystem {
         guard ftruncate(file.number, 0) == 0 else { throw .last }
     }
 
-    /// What an unfinished file of `-C` keeps: which body its bytes are a part of.
+    /// The extended attribute of an unfinished `-C` file; it identifies the body that the bytes belong to.
     static let continuationAttribute = "user.portolan.validator"
 
-    /// A text that is kept with a file, or `nil` where there is none: getxattr(2).
+    /// Returns a text attribute of a file, or `nil` if there is none. getxattr(2)
     static func attribute(_ name: String, of file: Descriptor) -> String? {
         var buffer = [UInt8](repeating: 0, count: 1024)
         let count = unsafe fgetxattr(file.number, name, &buffer, buffer.count)
         return count > 0 ? String(validating: buffer[..<count], as: UTF8.self) : nil
     }
 
-    /// Keeps a text with a file, or removes it; a file system that has no room for such is let be: setxattr(2), removexattr(2).
+    /// Sets or removes a text attribute of a file. Does nothing if the file system has no support or space for it.
+    /// setxattr(2), removexattr(2)
     static func setAttribute(_ name: String, of file: Descriptor, to text: String?) throws(SystemError) {
         let status: Int32
         if let text {
@@ -104,7 +107,8 @@ enum FileSystem {
         return Descriptor(number: number)
     }
 
-    /// Whether the file, of another user, lies in a folder in which only its owner, the folder's and root may replace it: the sticky bit of inode(7).
+    /// Whether the sticky bit of the folder forbids this user to replace the file, because file and folder belong to
+    /// other users. inode(7)
     static func isSticky(_ path: String) -> Bool {
         let user = geteuid()
         var (folder, file) = (stat(), stat())
@@ -117,18 +121,18 @@ enum FileSystem {
         unsafe access(path, W_OK) == 0
     }
 
-    /// Gives a file to another owner and group, as far as that is allowed: fchown(2).
+    /// Changes the owner and group of a file as far as permitted. fchown(2)
     ///
-    /// - Returns: which of them the file has now.
+    /// - Returns: Which of them the file has afterwards.
     static func setOwner(_ owner: uid_t, _ group: gid_t, of file: Descriptor) -> (owner: Bool, group: Bool) {
-        // The largest number leaves the owner as it is.
+        // The largest ID leaves the owner unchanged.
         if fchown(file.number, owner, group) != 0 { _ = fchown(file.number, uid_t.max, group) }
         var information = stat()
         guard unsafe fstat(file.number, &information) == 0 else { return (false, false) }
         return (information.st_uid == owner, information.st_gid == group)
     }
 
-    /// fremovexattr(2); nothing happens where there is none.
+    /// Removes an attribute, if it exists. fremovexattr(2)
     static func removeAttribute(_ name: String, of file: Descriptor) throws(SystemError) {
         if unsafe fremovexattr(file.number, name) != 0, ![ENODATA, ENOTSUP].contains(errno) { throw .last }
     }
@@ -151,29 +155,30 @@ enum FileSystem {
         guard unsafe mkdir(path, 0o777) == 0 else { throw .last }
     }
 
-    /// rmdir(2): only an empty one.
+    /// Removes an empty folder. rmdir(2)
     static func removeFolder(_ path: String) {
         unsafe _ = rmdir(path)
     }
 
-    /// The path without symbolic links, or `nil` where it leads nowhere: realpath(3).
+    /// Returns the path without symbolic links, or `nil` if it leads nowhere. realpath(3)
     static func resolved(_ path: String) -> String? {
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
-    /// How many symbolic links the kernel follows: path_resolution(7).
+    /// The number of symbolic links that the kernel follows. path_resolution(7)
     static let linkLimit = 40
 
-    /// What stands up to the last slash, and behind it. By bytes: to `String`, a slash before a combining mark is none.
+    /// Splits a path behind its last slash. Works on bytes, because `String` joins a slash with a following combining
+    /// mark.
     static func split(_ path: String) -> (folder: String, name: String) {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
         let start = path.utf8.index(after: slash)
         return (String(path[..<start]), String(path[start...]))
     }
 
-    /// The path without symbolic links, also where the last of them leads to a name that nothing has yet.
+    /// Returns the path without symbolic links, even if the last link leads to a name that does not exist yet.
     static func destination(of path: String) throws(SystemError) -> String {
         var path = path
         for _ in 0..<linkLimit {
@@ -184,18 +189,18 @@ enum FileSystem {
         throw SystemError(code: ELOOP)
     }
 
-    /// Whether both names lead to one file, or would where nothing has them yet.
+    /// Whether both names lead to the same file, or would if it existed.
     static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
 
     private static func canonical(_ path: String) -> String {
-        // `try?` because a name that leads nowhere is compared as it is.
+        // `try?` because an unresolvable name is compared as it is.
         let path = (try? destination(of: path)) ?? path
         if let resolved = resolved(path) { return resolved }
         let (folder, name) = split(path)
         return (resolved(folder.isEmpty ? "." : folder) ?? folder) + "/" + name
     }
 
-    /// What the symbolic link at `path` holds, or `nil` where there is no link: readlink(2).
+    /// Returns the target of the symbolic link at `path`, or `nil` if it is no link. readlink(2)
     static func linkText(at path: String) throws(SystemError) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &buffer, buffer.count)
@@ -207,7 +212,7 @@ enum FileSystem {
         return text
     }
 
-    /// How many bytes an open regular file has, or `nil` for anything else.
+    /// Returns the number of bytes of an open regular file, or `nil` for any other file.
     static func size(of file: Descriptor) -> Int64? {
         var information = stat()
         guard unsafe fstat(file.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -8,14 +8,14 @@ import CExtendedAttributes
     import Musl
 #endif
 
-/// What a file has beside its contents: owner, group, permissions, access control list and extended attributes.
+/// The metadata of a file: owner, group, permissions, access control list and extended attributes.
 ///
-/// A file that takes another's place gets them, so that it is open to nobody to whom the old one was closed.
+/// A file that replaces another one gets its metadata, so that nobody gains access through the replacement.
 struct FileTraits {
     private struct Attribute {
-        /// With the NUL at its end.
+        /// Includes the final NUL.
         let name: [CChar]
-        /// `nil` where it can't be read.
+        /// `nil` if it is not readable.
         let value: [UInt8]?
 
         var text: String { String(decoding: name.dropLast().lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self) }
@@ -23,17 +23,17 @@ struct FileTraits {
 
     private static let accessList = "system.posix_acl_access"
     private static let capabilities = "security.capability"
-    /// They say something of the old contents: signatures of the kernel's, and what an unfinished part is a part of.
+    /// These attributes describe the old contents: kernel signatures, and the validator of an unfinished part.
     private static let ofContents = ["security.ima", "security.evm", FileSystem.continuationAttribute]
 
-    /// How many names the file has: hard links.
+    /// The number of hard links.
     let nameCount: Int
     private let owner: uid_t
     private let group: gid_t
     private let permissions: mode_t
     private let attributes: [Attribute]
 
-    /// - Parameter path: of a file, without a symbolic link at its end.
+    /// - Parameter path: the path of a file; a symbolic link at its end is not followed.
     init(ofFileAt path: String) throws(SystemError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
@@ -42,7 +42,7 @@ struct FileTraits {
         attributes = Self.names(at: path).map { name in Attribute(name: name, value: Self.value(of: name, at: path)) }
     }
 
-    /// llistxattr(2); a file system without attributes has no names.
+    /// Returns the names of the attributes; empty on a file system without attributes. llistxattr(2)
     private static func names(at path: String) -> [[CChar]] {
         let size = unsafe llistxattr(path, nil, 0)
         guard size > 0 else { return [] }
@@ -61,13 +61,16 @@ struct FileTraits {
         return count >= 0 ? Array(value[..<count]) : nil
     }
 
-    /// Gives them to a new file, whose contents are written already: a write would take the setuid bit away again.
+    /// Applies the metadata to a new file. Its contents must be complete, because a later write would clear the setuid
+    /// bit.
     ///
-    /// Under another owner or group the setuid, setgid and sticky bits would mean something else, and the permissions of the group would be
-    /// for others: they are left out. Capabilities belong to the old contents; write(2), too, takes them away.
+    /// Under another owner or group, the setuid, setgid and sticky bits would have another meaning, so they are
+    /// dropped. Another group gets at most the permissions that others have. Capabilities belong to the old contents
+    /// and are dropped; write(2) clears them too.
     ///
-    /// - Parameter isPrivate: the new file is its owner's alone, with the permissions 0600 and no access control list.
-    /// - Returns: what the file could not be given, in words.
+    /// - Parameter isPrivate: whether only the owner may access the new file: permissions 0600 and no access control
+    ///   list.
+    /// - Returns: Descriptions of the metadata that could not be applied.
     func give(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
         var lost: [String] = []
         var permissions = isPrivate ? 0o600 : permissions
@@ -81,23 +84,24 @@ struct FileTraits {
             lost.append("the permission bits 0\(String(permissions & 0o7000, radix: 8))")
             permissions &= 0o777
         }
-        // A folder's default list is not the old file's.
+        // The list from the folder's default ACL does not come from the old file.
         try FileSystem.removeAttribute(Self.accessList, of: file)
         for attribute in attributes where !Self.ofContents.contains(attribute.text) {
             let isAccessList = attribute.text == Self.accessList
             if isAccessList, isPrivate { continue }
-            // The entry for the owning group would be for another one.
+            // The entry for the owning group would apply to another group.
             if attribute.text != Self.capabilities, !isAccessList || kept.group, Self.set(attribute, of: file) { continue }
             lost.append(isAccessList ? "the access control list" : "the attribute '\(attribute.text)'")
-            // With a list they are its mask, and not the group's permissions: acl(5).
+            // With an access control list, these bits are its mask and not the group's permissions. acl(5)
             if isAccessList { permissions &= ~0o070 }
         }
-        // Last, because a new owner takes the setuid bit away.
+        // Last, because a change of the owner clears the setuid bit.
         try FileSystem.setMode(permissions, of: file)
         return lost
     }
 
-    /// fsetxattr(2); not where it has the value already, which some may see and not set, such as a label of SELinux.
+    /// Sets an attribute with fsetxattr(2), unless it has the value already. Some attributes, such as an SELinux label,
+    /// may be readable but not writable.
     private static func set(_ attribute: Attribute, of file: Descriptor) -> Bool {
         guard let value = attribute.value else { return false }
         var present = [UInt8](repeating: 0, count: value.count + 1)

@@ -8,22 +8,23 @@ import PortolanCore
     import Musl
 #endif
 
-/// A lock on the folder of a file, so that one process at a time reads the file and replaces it.
+/// A lock on the folder of a file, so that only one process at a time reads and replaces the file.
 ///
-/// The folder is locked, not the file: that is another one after each replacement, and a file for the lock alone would stay behind. The kernel releases the
-/// lock when its process ends, however it ends.
+/// The lock is on the folder, because each replacement creates another file, and a separate lock file would stay
+/// behind. The kernel releases the lock when the process ends for any reason.
 ///
 /// flock(2)
 struct FolderLock: ~Copyable {
-    /// A process that holds the lock longer than this is not waited for.
+    /// The longest wait for a lock that another process holds.
     static let longestWait = Duration.seconds(30)
     private static let interval = Duration.milliseconds(10)
 
     private let folder: Descriptor
 
-    /// Waits for the lock; `nil` where it can't be had: somebody else keeps it, or the file system has no locks.
+    /// Waits for the lock. Returns `nil` if another process holds it too long, or the file system does not support
+    /// locks.
     init?(ofFolderWith path: String, wait: Duration = longestWait) {
-        // `try?` because a name that leads nowhere is left to the write that follows.
+        // `try?` because the following write reports a name that leads nowhere.
         let path = (try? FileSystem.destination(of: path)) ?? path
         let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         guard let folder = try? FileSystem.openForReading(name) else { return nil }  // because the write says what is wrong with the folder

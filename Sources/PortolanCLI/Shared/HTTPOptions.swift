@@ -3,7 +3,7 @@
 import ArgumentParser
 import Portolan
 
-/// How connections for `http:` and `https:` are made.
+/// Options for `http:` and `https:` connections.
 struct HTTPOptions: ParsableArguments {
     @Option(
         name: .customLong("connect-timeout"),
@@ -15,7 +15,7 @@ struct HTTPOptions: ParsableArguments {
     @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even where the server can do HTTP/2.")
     var usesHTTP1 = false
 
-    /// As curl has it: over TLS it is asked for anyway.
+    /// Accepted for compatibility with curl: over TLS, HTTP/2 is requested by default.
     @Flag(name: .customLong("http2"), help: .hidden)
     var usesHTTP2 = false
 
@@ -72,9 +72,9 @@ struct HTTPOptions: ParsableArguments {
         proxyUser.map { PasswordAnswer(argument: $0, for: .proxy) }
     }
 
-    /// Files are read when the first secure connection is opened.
+    /// Returns the configuration. Files are read when the first secure connection is opened.
     ///
-    /// - Throws: where `--cert` is written as for curl.
+    /// - Throws: ``Failure`` if `--cert` contains a passphrase, as with curl.
     func configuration() throws(Failure) -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
         if let connectTimeout = connectTimeout?.duration { configuration.connections.connectTimeout = connectTimeout }
@@ -89,7 +89,7 @@ struct HTTPOptions: ParsableArguments {
         return configuration
     }
 
-    /// For curl the passphrase may stand behind the file's name and a colon.
+    /// Rejects curl's syntax, in which the passphrase follows the file name and a colon.
     private static func refusePassphrase(in path: String) throws(Failure) {
         guard FileSystem.kind(at: path) == nil else { return }
         for colon in path.indices where path[colon] == ":" {
@@ -100,7 +100,7 @@ struct HTTPOptions: ParsableArguments {
         }
     }
 
-    /// `nil`: what the environment says.
+    /// `nil`: the environment selects the proxy.
     private var proxyPolicy: ProxyPolicy? {
         if proxy?.isEmpty == true || directHosts == "*" { return .direct }
         return proxy.map { .proxy($0, except: directHosts ?? "") }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Portolan
 
 extension LoadTask {
-    /// Whether the head alone was asked for: bytes that a handler delivers all the same are no body (RFC 9110 §9.3.2).
+    /// Whether the request asks only for the head. Bytes that a handler delivers nevertheless are no body (RFC 9110
+    /// §9.3.2).
     var hasNoBody: Bool { originalRequest.method == .head }
 }

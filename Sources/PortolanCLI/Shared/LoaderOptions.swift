@@ -3,7 +3,7 @@
 import ArgumentParser
 import Portolan
 
-/// What every command that loads takes.
+/// Options of every command that loads.
 struct LoaderOptions: ParsableArguments {
     @Option(
         name: .customLong("plugin"), parsing: .singleValue,
@@ -22,11 +22,11 @@ struct LoaderOptions: ParsableArguments {
 
     @OptionGroup var replay: ReplayOptions
 
-    /// What the command loads with. To be asked for once.
+    /// Makes the loader's parts. Call it once.
     ///
     /// - Parameters:
-    ///   - http: the built-in handler for `http:` and `https:`, which is asked after the plugins, as ever.
-    ///   - tellsLog: whether what loaders and plugins log is written to standard error.
+    ///   - http: the built-in handler for `http:` and `https:`; plugins take precedence over it.
+    ///   - tellsLog: whether the log of loaders and plugins goes to standard error.
     func setUp(http: HTTPHandler = HTTPHandler(), tellsLog: Bool = false) throws(Failure) -> LoaderSetup {
         LogLines.bootstrap(isVerbose: tellsLog)
         var catalogue = PluginCatalogue(searching: ignoresInstalled ? PluginSearchPath([String]()) : .standard)
@@ -61,14 +61,14 @@ struct PluginSettingArgument: ExpressibleByArgument {
     }
 }
 
-/// What a command loads with.
+/// The parts of a command's loader.
 struct LoaderSetup {
     var configuration: Loader.Configuration
-    /// Those that it does not bring itself: built-in handlers and installed plugins.
+    /// The handlers that `configuration` does not contain: built-in handlers and installed plugins.
     let registry: ProtocolRegistry
-    /// What lies where plugins lie, and is none that can be known.
+    /// The files in the plugin folders that are no usable plugins.
     let strays: [PluginProblem]
-    /// To be written when everything is loaded.
+    /// The recording to write after all loads.
     let replay: ReplayFile?
 
     var loader: Loader { Loader(configuration: configuration, registry: registry) }

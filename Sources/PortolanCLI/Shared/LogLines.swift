@@ -3,13 +3,14 @@
 import Logging
 import PortolanCore
 
-/// The log of loaders and plugins, on standard error where a person asked for it; elsewhere an error is one line and nothing else.
+/// Writes the log of loaders and plugins to standard error if the user requested it. Otherwise the log is dropped, and
+/// an error is one line.
 struct LogLines: LogHandler {
     var metadataProvider: Logger.MetadataProvider?
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.info
 
-    /// Decides for the whole program, once.
+    /// Sets up logging for the whole program; call it once.
     static func bootstrap(isVerbose: Bool) {
         LoggingSystem.bootstrap { _ in
             guard isVerbose else { return SwiftLogNoOpLogHandler() }

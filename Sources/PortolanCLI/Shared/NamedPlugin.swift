@@ -2,12 +2,12 @@
 
 import Portolan
 
-/// A plugin that `--plugin` names, by its library or by the manifest that tells of it.
+/// A plugin that `--plugin` names by its library or its manifest.
 enum NamedPlugin {
     case library(path: String)
     case installed(InstalledPlugin)
 
-    /// A folder and what is called `….json` has a manifest; everything else is a library.
+    /// A folder or a path ending in `.json` names a manifest; every other path names a library.
     init(at path: String, in catalogue: PluginCatalogue) throws(Failure) {
         guard path.hasSuffix(".json") || FileSystem.kind(at: path) == .directory else {
             for warning in PluginCatalogue.warnings(ofLibraryAt: path) { Diagnostics.warn("\(warning)") }
@@ -19,12 +19,12 @@ enum NamedPlugin {
         self = .installed(plugin)
     }
 
-    /// `nil` for a library, which says who it is only when it is opened.
+    /// `nil` for a library, whose identifier is unknown until it is opened.
     var identifier: String? {
         if case .installed(let plugin) = self { plugin.identifier } else { nil }
     }
 
-    /// In the order in which they are to be asked: the reverse of that of registration.
+    /// Returns the handlers in order of precedence, which is the reverse of the registration order.
     func handlers(with settings: [PluginSettingArgument], in catalogue: PluginCatalogue) throws(Failure) -> [any ProtocolHandler] {
         let values = try values(of: settings)
         do throws(LoadError) {
@@ -47,7 +47,7 @@ enum NamedPlugin {
 }
 
 extension Failure {
-    /// Runs `body`; a plugin's problem is a failure of the command.
+    /// Runs `body`, and turns a plugin's problem into a failure of the command.
     static func explaining<Value>(_ body: () throws(PluginProblem) -> Value) throws(Failure) -> Value {
         do throws(PluginProblem) {
             return try body()

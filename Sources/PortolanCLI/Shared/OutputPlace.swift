@@ -2,19 +2,19 @@
 
 import ArgumentParser
 
-/// Where the path of an output option leads. Every option that writes a file takes one.
+/// The destination of an output option. Every option that writes a file uses this type.
 ///
-/// It is found out when the command line is parsed, before the program itself opens anything: so a number that nobody opened for the
-/// program is not confused with a descriptor of its own.
+/// The destination is resolved while the command line is parsed, before the program opens anything itself. So a
+/// descriptor number that was not open at the start cannot refer to a descriptor that the program opened later.
 struct OutputPlace: ExpressibleByArgument, Sendable {
     enum Kind: Sendable {
         case stream(StreamTarget)
-        /// A regular file, which is replaced by a new one when that is whole; or a name that nothing has yet.
+        /// A regular file, which a complete new one will replace, or a name that does not exist yet.
         case file
     }
 
     let path: String
-    /// A failure where nothing can be written there.
+    /// The kind, or the reason why the path is not writable.
     let kind: Result<Kind, Failure>
 
     init(argument path: String) {
@@ -33,7 +33,8 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
         }
     }
 
-    /// A copy of a descriptor that the program was started with, so that the number is taken from now on.
+    /// Returns a copy of a descriptor that was open when the program started; the copy keeps the number from being
+    /// reused later.
     private static func inherited(_ number: Int32, _ path: String) throws(Failure) -> Descriptor {
         let original = Descriptor(number: number)
         guard original.isInherited, original.isWritable else {
@@ -49,9 +50,9 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
         }
     }
 
-    /// Writes all of it at once.
+    /// Writes all the bytes at once.
     ///
-    /// - Parameter isPrivate: only the owner may read a file that is written.
+    /// - Parameter isPrivate: whether only the owner may read a written file.
     func write(_ bytes: [UInt8], isPrivate: Bool) throws(Failure) {
         switch try kind.get() {
         case .file: try PartialFile.write(bytes, to: path, isPrivate: isPrivate)
@@ -67,11 +68,11 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
     }
 }
 
-/// What is written to as the bytes come. Nothing of it is removed or replaced.
+/// A target that receives bytes as they arrive. It is never removed or replaced.
 enum StreamTarget: Sendable {
-    /// Was open when the program started: it is written to at its offset or, in append mode, to its end.
+    /// A descriptor that was open when the program started. Bytes go to its offset or, in append mode, to its end.
     case descriptor(Descriptor)
-    /// A FIFO or a device; with `appends` what another process has open, which gets the bytes at its end.
+    /// A FIFO or a device. With `appends`, an open file of another process, which gets the bytes at its end.
     case path(String, appends: Bool)
 
     func open() throws(SystemError) -> Descriptor {

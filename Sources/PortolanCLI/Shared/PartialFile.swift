@@ -6,12 +6,12 @@
     import Musl
 #endif
 
-/// A file that is being written under a name of its own, and gets its real one when it is whole.
+/// A file that is written under a temporary name, and gets its final name when it is complete.
 ///
-/// So everybody who finds a file under the real name finds all of it. A file that was there is replaced by the new one, which gets its owner, group,
-/// permissions, access control list and extended attributes. Its other names (hard links) keep the old contents.
+/// So a file under the final name is always complete. If a file existed, the new one replaces it and gets its owner,
+/// group, permissions, access control list and extended attributes. Other hard links keep the old contents.
 struct PartialFile: Sendable {
-    /// What happens where the real name is taken.
+    /// The behavior if the final name exists.
     enum Collision { case replaces, fails }
 
     let descriptor: Descriptor
@@ -19,12 +19,12 @@ struct PartialFile: Sendable {
     private let finalPath: String
     private let collision: Collision
     private let isPrivate: Bool
-    /// What the file in whose place this one comes has beside its contents.
+    /// The metadata of the replaced file.
     private let replaced: FileTraits?
 
     /// - Parameters:
-    ///   - target: where the file shall be in the end: a regular file, or nothing yet.
-    ///   - isPrivate: nobody but the owner may read it, also where it replaces a file that others may read.
+    ///   - target: the final path: a regular file, or nothing yet.
+    ///   - isPrivate: whether only the owner may read the file, even if it replaces a file that others may read.
     init(for target: String, collision: Collision, isPrivate: Bool = false) throws(Failure) {
         finalPath = collision == .replaces ? try Self.destination(of: target) : target
         self.collision = collision
@@ -45,14 +45,14 @@ struct PartialFile: Sendable {
         }
         do throws(SystemError) {
             replaced = if case .regular = kind { try FileTraits(ofFileAt: finalPath) } else { nil }
-            // Nobody else reads it before it has the permissions of the old one.
+            // Nobody else may read the file before it has the permissions of the old one.
             descriptor = try FileSystem.create(path, mode: replaced == nil && !isPrivate ? 0o666 : 0o600)
         } catch {
             throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
         }
     }
 
-    /// Where `target` leads: through a link the file behind it is written, also one that does not exist yet, and the link stays.
+    /// Returns the path behind `target`: for a link, the file that it leads to, which need not exist. The link stays.
     private static func destination(of target: String) throws(Failure) -> String {
         do throws(SystemError) {
             return try FileSystem.destination(of: target)
@@ -61,7 +61,7 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Finds out whether `path` can be written, before anything is loaded for it.
+    /// Checks whether `path` is writable, before any load for it.
     static func probe(_ path: String) throws(Failure) {
         let file = try PartialFile(for: path, collision: .replaces, isPrivate: true)
         file.discard()
@@ -69,7 +69,7 @@ struct PartialFile: Sendable {
         try? file.descriptor.close()
     }
 
-    /// Gives the file its real name.
+    /// Gives the file its final name.
     func complete() throws(Failure) {
         let lost: [String]
         do throws(SystemError) {
@@ -93,12 +93,12 @@ struct PartialFile: Sendable {
         FileSystem.remove(path)
     }
 
-    /// Takes the name with an empty file, so that the move replaces nothing but that.
+    /// Reserves the name with an empty file, so that the move replaces only that file.
     private func reserveFinalPath() throws(SystemError) {
         try FileSystem.create(finalPath).close()
     }
 
-    /// Writes a whole file, in the place of one that is there.
+    /// Writes a complete file, and replaces an existing one.
     static func write(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(Failure) {
         let file = try PartialFile(for: path, collision: .replaces, isPrivate: isPrivate)
         do throws(SystemError) {
@@ -119,7 +119,7 @@ struct PartialFile: Sendable {
             .writeFailed, "'\(path)' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o")
     }
 
-    /// A hidden name in the same folder, so that the last step is a move within one file system.
+    /// Returns a hidden name in the same folder, so that the final move stays within one file system.
     private static func temporaryPath(beside path: String) -> String {
         var (folder, name) = FileSystem.split(path)
         while name.utf8.count > 200 { name.removeLast() }  // NAME_MAX is 255

@@ -3,7 +3,8 @@
 import PortolanCore
 
 extension PercentEncoding {
-    /// A path for a URL: unreserved characters and slashes stay (RFC 3986 §3.3), of which this leaves only what means nothing to a shell either.
+    /// Encodes a path for a URL. Only slashes and unreserved characters stay unencoded (RFC 3986 §3.3), and they have
+    /// no special meaning in a shell.
     static func encodePath(_ path: some StringProtocol) -> String {
         var text = ""
         for byte in path.utf8 {

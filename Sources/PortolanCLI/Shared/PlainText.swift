@@ -2,8 +2,9 @@
 
 import PortolanConformance
 
-/// Text from elsewhere, made fit for one line on a terminal.
+/// Makes foreign text safe for one line on a terminal.
 enum PlainText {
-    /// The text with every control character, line separator and invisible formatting character written as `\u{…}`, as the reports of `check` have it.
+    /// Returns the text with every control character, line separator and invisible formatting character written as
+    /// `\u{…}`, as in the reports of `check`.
     static func line(_ text: String) -> String { VisibleText.line(text) }
 }

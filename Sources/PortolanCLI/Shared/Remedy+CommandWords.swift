@@ -3,7 +3,7 @@
 import PortolanCore
 
 extension LoadError.Remedy {
-    /// What the command's user can do.
+    /// What the user of the command can do.
     var commandWords: String {
         switch self {
         case .trustCertificate: "if it is known to be right, name it with --cacert"

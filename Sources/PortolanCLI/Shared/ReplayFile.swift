@@ -3,17 +3,18 @@
 import PortolanCore
 import PortolanTrace
 
-/// The file of `--replay`: what it holds answers requests, and what is loaded anew is written to it when the command has done what it was to do.
+/// The file of `--replay`. Its recorded responses serve requests. New loads are added when the command has finished.
 final class ReplayFile: Sendable {
     let handler: ReplayHandler
     private let path: String
     private let mode: ReplayHandler.Mode
     private let form: Recording.Form
     private let keepsSecrets: Bool
-    /// How many answers stood in the file when it was read.
+    /// The number of exchanges that were read from the file.
     private let count: Int
 
-    /// - Throws: where the file is missing in a mode that needs it, is no recording, or is to be written and can't be.
+    /// - Throws: ``Failure`` if the file is missing in a mode that needs it, is no recording, or must be written and is
+    ///   not writable.
     init(_ path: String, mode: ReplayHandler.Mode, speed: Double?, keepsSecrets: Bool = false) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
@@ -29,7 +30,7 @@ final class ReplayFile: Sendable {
         handler = ReplayHandler(recording, mode: mode, speed: speed)
     }
 
-    /// Finds out whether the file can be written, before anything is loaded for it.
+    /// Checks whether the file is writable, before any load for it.
     private static func probe(_ path: String) throws(Failure) {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
             throw Failure(.writeFailed, "--replay: '\(path)' is no regular file, and a recording is replaced as a whole; name one")
@@ -52,7 +53,8 @@ final class ReplayFile: Sendable {
         }
     }
 
-    /// Writes what was loaded; where nothing was, the file stays as it is, and with `record` also where there was no answer, as without a network.
+    /// Writes the new exchanges. Without new ones the file stays unchanged; with `record` also if no request got a
+    /// response, for example without a network.
     func write() throws(Failure) {
         let recording = handler.recording
         guard recording.count > count else { return }
@@ -66,7 +68,8 @@ final class ReplayFile: Sendable {
         try write(merged(recording))
     }
 
-    /// What was loaded, added to what the file holds now: another process may have filled it meanwhile.
+    /// Adds the new exchanges to the current contents of the file, because another process may have added some in the
+    /// meantime.
     private func merged(_ recording: Recording) throws(Failure) -> Recording {
         guard FileSystem.kind(at: path) != nil else { return recording }
         var current = try Self.read(path)

@@ -3,7 +3,7 @@
 import ArgumentParser
 import PortolanTrace
 
-/// Where answers come from, if not from where the URLs lead.
+/// Options for responses from a recording.
 struct ReplayOptions: ParsableArguments {
     @Option(
         name: .customLong("replay"),

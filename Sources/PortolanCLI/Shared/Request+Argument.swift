@@ -4,7 +4,7 @@ import Portolan
 import PortolanCore
 
 extension Request {
-    /// A request for the URL that stands on the command line. Where that is a path, the failure says how to write it as a URL.
+    /// Makes a request for a URL from the command line. For a path, the error shows how to write it as a URL.
     init(argument: String) throws(Failure) {
         do throws(LoadError) {
             try self.init(argument)

@@ -2,12 +2,13 @@
 
 import ArgumentParser
 
-/// A length of time on the command line, in seconds with a fraction; 0 is as good as none, as with curl.
+/// A duration on the command line, in seconds with a fraction. As with curl, 0 means no limit.
 struct Seconds {
-    /// `nil`: what holds without the option.
+    /// `nil`: the default without the option.
     let duration: Duration?
 
-    /// - Throws: unless it is no more than a century, well within what a Duration holds.
+    /// - Throws: ``ValidationError`` if the value is negative, no number, or above a century, which is well within the
+    ///   range of `Duration`.
     init(parsing argument: String) throws {
         guard let seconds = Double(argument), seconds >= 0, seconds <= 3.2e9 else {
             throw ValidationError("write a number of seconds, 0 or more")

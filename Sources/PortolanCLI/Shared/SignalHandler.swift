@@ -8,11 +8,12 @@ import PortolanCore
     import Musl
 #endif
 
-/// The signals that ask the program to end, taken in by a thread of its own instead of a signal handler.
+/// Handles the signals that request the end of the program, on a separate thread instead of in a signal handler.
 enum SignalHandler {
-    /// Has SIGINT, SIGTERM and SIGHUP call `body` from now on; signals that the parent had ignored stay ignored, as nohup(1) wants it.
+    /// Calls `body` on SIGINT, SIGTERM and SIGHUP from now on. Signals that the parent ignored stay ignored, as
+    /// nohup(1) requires.
     ///
-    /// To be called once, before other threads exist: they inherit which signals they do not take.
+    /// Must be called once, before other threads exist, because they inherit the signal mask.
     static func observe(_ body: @escaping @Sendable (ExitStatus) -> Void) throws(Failure) {
         ignoreClosedPipes()
         var signals = sigset_t()
@@ -31,18 +32,19 @@ enum SignalHandler {
         }
     }
 
-    /// Has a thread of its own call `cancel`, which runs code of plugins: whoever has to end the program does not wait for it.
+    /// Calls `cancel` on a separate thread. It runs plugin code, and the thread that must end the program cannot wait
+    /// for it.
     static func cancelElsewhere(_ cancel: @escaping @Sendable () -> Void) {
-        // `try?` because the program ends soon, cancelled or not.
+        // `try?` because the program ends soon in either case.
         try? PlatformThread.start(cancel)
     }
 
-    /// Makes a write to a pipe that nobody reads any more an error instead of the end of the program.
+    /// Makes a write to a closed pipe fail instead of ending the program.
     static func ignoreClosedPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Ends the program at once, from any thread: nothing waits in buffers, and another thread may hang in a write.
+    /// Ends the program at once, from any thread. No output is buffered, and another thread may hang in a write.
     static func leave(_ status: ExitStatus) -> Never {
         _exit(status.code)
     }

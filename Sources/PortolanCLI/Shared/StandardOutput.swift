@@ -2,7 +2,7 @@
 
 import PortolanJSON
 
-/// Standard output.
+/// Writes to standard output.
 enum StandardOutput {
     static func write(_ text: String) throws(Failure) {
         try write(Array(text.utf8))
@@ -22,7 +22,7 @@ enum StandardOutput {
 }
 
 extension Failure {
-    /// A failed write; quiet where the reader has gone.
+    /// A failed write; without a message if the reader has gone.
     init(writing name: String, _ error: SystemError) {
         self = error.isReaderGone ? .readerHasGone : Failure(.writeFailed, "writing to \(name) failed: \(error)")
     }

@@ -10,17 +10,17 @@
 struct SystemError: Error, Equatable, CustomStringConvertible {
     let code: Int32
 
-    /// The error of the call that failed just now on this thread.
+    /// The error of the most recent failed call on this thread.
     static var last: SystemError { SystemError(code: errno) }
 
-    /// What the kernel says where a call is not for files of this kind.
+    /// The kernel's error for a call that does not support this kind of file.
     static let notRegularFile = SystemError(code: EINVAL)
     static let fileTooLarge = SystemError(code: EFBIG)
 
     var isReaderGone: Bool { code == EPIPE }
     var isExisting: Bool { code == EEXIST }
 
-    /// strerror(3), which uses a buffer of the thread's own
+    /// strerror(3), which uses a buffer per thread
     var description: String {
         unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }

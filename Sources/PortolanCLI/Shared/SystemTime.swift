@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// The clock on the wall.
+/// The wall clock.
 enum SystemTime {
     /// time(2)
     static var secondsSince1970: Int64 { Int64(time(nil)) }

@@ -6,7 +6,7 @@ import Portolan
 import PortolanJSON
 import PortolanTrace
 
-/// The answers of `stdio`, as JSON.
+/// The response lines of `stdio`, as JSON.
 enum StdioAnswer {
     static func capabilities(id: JSONValue, schemes: [String]) -> JSONValue {
         [
@@ -23,7 +23,7 @@ enum StdioAnswer {
         ["id": id, "url": url.map(members) ?? .null]
     }
 
-    /// What the getters of the URL Standard's API return (WHATWG URL §6.1).
+    /// The values of the getters in the URL Standard's API (WHATWG URL §6.1).
     private static func members(of url: URLRecord) -> JSONValue {
         [
             "href": .string(url.description),
@@ -46,7 +46,7 @@ enum StdioAnswer {
         ["id": id, "error": Self.error(error)]
     }
 
-    /// A load's answer; with an error it has the head, where there was one, and no body.
+    /// The response line of a load. With an error, it has the head if one arrived, and no body.
     static func load(id: JSONValue, _ outcome: StdioOutcome) -> JSONValue {
         let response = outcome.response
         let (text, base64) = outcome.error == nil ? body(outcome.body) : (.null, .null)
@@ -74,7 +74,7 @@ enum StdioAnswer {
         return ["headers": fields(of: part.response).json, "body": text, "bodyBase64": base64]
     }
 
-    /// With the length, but for `data:`, whose answers have exactly the field of Fetch's `data:` URL processor.
+    /// Adds the length, except for `data:`, where responses have only the field of Fetch's `data:` URL processor.
     private static func fields(of response: Response) -> FieldList {
         var fields = FieldList(of: response)
         if response.url.scheme != "data" { fields.addLength(of: response) }
@@ -86,7 +86,7 @@ enum StdioAnswer {
         return (.null, .string(Data(bytes).base64EncodedString()))
     }
 
-    /// The code is one of those that readers have always known; a narrower one is the detail.
+    /// `code` is one of the general codes, which all readers know; a more specific code becomes `detail`.
     private static func error(_ error: LoadError) -> JSONValue {
         var general = error
         if error.domain == nil { general.code = error.code.general }
@@ -96,24 +96,24 @@ enum StdioAnswer {
     }
 }
 
-/// All that came of a load.
+/// The collected results of a load.
 struct StdioOutcome: Sendable {
     struct Part: Sendable {
         let response: Response
         let body: [UInt8]
     }
 
-    /// Parts of a multipart body that are whole, but for the last one.
+    /// The complete parts of a multipart body, except for the last one.
     var earlierParts: [Part] = []
     var earlierBytes = 0
-    /// Of several parts the last one's.
+    /// The response; for several parts, that of the last one.
     var response: Response?
     var body: [UInt8] = []
     var interim: [Response] = []
     var trailers: HTTPFields = [:]
     var error: LoadError?
 
-    /// Of a multipart body, those that are whole; none where there was just one response.
+    /// The complete parts of a multipart body; empty for a single response.
     var allParts: [Part] {
         guard !earlierParts.isEmpty, error == nil, let response else { return earlierParts }
         return earlierParts + [Part(response: response, body: body)]

@@ -23,12 +23,12 @@ struct StdioCommand: ParsableCommand {
         let server = StdioServer(proxyPasswords: { http.proxyPasswords })
         try SignalHandler.observe { server.interrupt($0) }
         var configuration = try http.configuration()
-        // As many as there are loads, so that none waits for another one.
+        // One connection per possible load, so that no load waits for another.
         configuration.connections.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
         let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler)) }
-        // Not after a signal: what came until then is a fragment.
+        // Not after a signal, because an interrupted recording is a fragment.
         if !server.isInterrupted { try setup.replay?.write() }
         try served.get()
     }

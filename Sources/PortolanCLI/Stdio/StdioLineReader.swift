@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Splits what comes from a descriptor into lines.
+/// Splits the bytes of a descriptor into lines.
 struct StdioLineReader {
     enum Line: Equatable {
-        /// Without the line feed.
+        /// A line without its line feed.
         case bytes([UInt8])
-        /// Passed over, because it was longer than the limit.
+        /// A line above the limit, which is skipped.
         case tooLong
     }
 
-    /// The longest line that is taken, in bytes.
+    /// The longest accepted line, in bytes.
     static let defaultLimit = 1 << 30
 
     private let source: Descriptor
     private let limit: Int
     private var chunk: [UInt8]
-    /// What of the chunk was not used yet.
+    /// The unused part of the chunk.
     private var rest = 0..<0
 
     init(_ source: Descriptor, limit: Int = defaultLimit, chunkSize: Int = 256 << 10) {
@@ -24,7 +24,7 @@ struct StdioLineReader {
         chunk = [UInt8](repeating: 0, count: max(1, chunkSize))
     }
 
-    /// The next line; the last one may lack its line feed. `nil` at the end.
+    /// Returns the next line; the last one may lack its line feed. Returns `nil` at the end.
     mutating func next() throws(SystemError) -> Line? {
         var line: [UInt8] = []
         var isTooLong = false

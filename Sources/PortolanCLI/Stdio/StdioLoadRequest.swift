@@ -7,13 +7,13 @@ import PortolanCore
 import PortolanJSON
 import PortolanTrace
 
-/// A load that one line asks for.
+/// A load request of one line.
 struct StdioLoadRequest: Sendable {
     let request: Request
     let redirects: RedirectPolicy.Mode
     let passwords: PasswordAnswer?
 
-    /// Unknown members are passed over.
+    /// Ignores unknown members.
     init(_ json: JSONValue) throws(LoadError) {
         guard let url = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
         var request = try Request(url)
@@ -95,7 +95,7 @@ struct StdioLoadRequest: Sendable {
         switch json {
         case nil, .null: return nil
         case .number(let text):
-            // A century, well within what a Duration holds.
+            // The limit is a century, well within the range of `Duration`.
             guard let milliseconds = Double(text), milliseconds > 0, milliseconds <= 3.2e12 else { fallthrough }
             return .milliseconds(milliseconds)
         default: throw LoadError(.badRequest, message: "the member 'timeoutMs' has to be a number above 0")

@@ -2,14 +2,14 @@
 
 import Portolan
 
-/// The loaders behind `stdio`, which differ in what they do with redirects, and share everything else.
+/// The loaders of `stdio`. They differ in their redirect mode, and share everything else.
 struct StdioLoaders: Sendable {
     private let following: Loader
     private let manual: Loader
     private let failing: Loader
     private let http: HTTPHandler
 
-    /// - Parameter http: the handler that `setup` has for `http:` and `https:`.
+    /// - Parameter http: the handler for `http:` and `https:` in `setup`.
     init(_ setup: LoaderSetup, http: HTTPHandler) {
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup
@@ -30,6 +30,6 @@ struct StdioLoaders: Sendable {
 
     var schemes: [String] { following.schemes }
 
-    /// Loads that begin later use none of them; connections that carry a load just now stay.
+    /// Closes idle connections, so that later loads cannot reuse them. Connections that carry a load stay open.
     func closeIdleConnections() { http.closeIdleConnections() }
 }

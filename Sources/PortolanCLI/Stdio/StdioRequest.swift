@@ -4,19 +4,20 @@ import Portolan
 import PortolanCore
 import PortolanJSON
 
-/// What one line asks for.
+/// The request of one line.
 enum StdioRequest {
     case load(StdioLoadRequest)
     case capabilities
     case parseMIMEType(String)
-    /// `nil` where the text, or the base that it is resolved against, is not a valid URL.
+    /// `nil` if the text or its base URL is not a valid URL.
     case parseURL(URLRecord?)
     case reset(Set<StdioStore>)
 
     /// The operations, by their names in `op`.
     static let operations = ["capabilities", "load", "parseMimeType", "parseURL", "reset"]
 
-    /// - Throws: ``LoadError/Code/badRequest`` for what is malformed, ``LoadError/Code/notOffered`` for an unknown operation.
+    /// - Throws: ``LoadError/Code/badRequest`` for a malformed request, ``LoadError/Code/notOffered`` for an unknown
+    ///   operation.
     init(_ json: JSONValue) throws(LoadError) {
         guard case .object = json else { throw LoadError(.badRequest, message: "a request is a JSON object") }
         switch try json.string("op") ?? "load" {
@@ -38,9 +39,9 @@ enum StdioRequest {
         return value
     }
 
-    /// Parses `value` as the constructor of the URL Standard's API does, relative to `base` if it is there.
+    /// Parses `value` as the constructor of the URL Standard's API does, relative to `base` if present.
     ///
-    /// An invalid URL is an answer to this operation, not an error, so the rule that it breaks is dropped.
+    /// This operation returns an invalid URL as a result, not as an error, so the syntax error is dropped.
     ///
     /// WHATWG URL §6.1
     private static func url(_ json: JSONValue) throws(LoadError) -> URLRecord? {
@@ -62,7 +63,7 @@ enum StdioRequest {
         return stores
     }
 
-    /// Whether the answer to `json` is to have the members of a load's.
+    /// Whether the response line for `json` has the members of a load's.
     static func isLoad(_ json: JSONValue) -> Bool {
         switch json["op"] {
         case nil, .null, .string("load"): true
@@ -71,13 +72,13 @@ enum StdioRequest {
     }
 }
 
-/// What a server keeps from one load to the next. Of cookies, cached responses and credentials nothing is kept yet.
+/// The state that a server can reset. It does not store cookies, cached responses and credentials yet.
 enum StdioStore: String, CaseIterable {
     case cookies, cache, credentials, connections
 }
 
 extension JSONValue {
-    /// The string under `name`; `nil` where it is missing or null.
+    /// The string under `name`; `nil` if it is missing or null.
     func string(_ name: String) throws(LoadError) -> String? {
         switch self[name] {
         case nil, .null: return nil

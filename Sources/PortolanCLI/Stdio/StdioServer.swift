@@ -5,35 +5,35 @@ import PortolanCore
 import PortolanJSON
 import Synchronization
 
-/// Reads requests, runs them, and writes an answer for each.
+/// Reads requests, runs them, and writes one response line for each.
 ///
-/// Loads run at the same time, up to a limit; when it is reached, no more input is read. Answers are written by whoever has one: where
-/// nobody reads them, loads wait, and so does the input.
+/// Loads run concurrently up to a limit; at the limit, the server reads no more input. Each load writes its own
+/// response line. If nobody reads the output, loads block, and so does the input.
 final class StdioServer: Sendable {
-    /// How many loads run at once.
+    /// The maximum number of concurrent loads.
     static let loadLimit = 256
     private static let bodyLimit = 1 << 30
-    /// How long loads that have to end are waited for.
+    /// How long the server waits for cancelled loads.
     private static let grace = Duration.seconds(1)
 
     private struct State {
-        /// Places taken, also by loads that are not started yet.
+        /// The number of places in use, including loads that have not started yet.
         var running = 0
         var tasks: [ObjectIdentifier: LoadTask] = [:]
         var interruption: ExitStatus?
     }
 
-    /// For proxies that ask: of each load its own, for it counts.
+    /// Makes the proxy credentials for one load. Each load needs its own, because they count their uses.
     private let proxyPasswords: @Sendable () -> PasswordAnswer?
     private let monitor = ConditionLock(State())
-    /// Held while a line is written, so that lines stay whole.
+    /// Locked while a line is written, so that lines do not mix.
     private let output = Mutex(())
 
     init(proxyPasswords: @escaping @Sendable () -> PasswordAnswer? = { nil }) {
         self.proxyPasswords = proxyPasswords
     }
 
-    /// Serves until the input ends and every answer is out.
+    /// Serves until the input ends and every response line is written.
     func serve(_ input: Descriptor, loaders: StdioLoaders) throws(Failure) {
         var lines = StdioLineReader(input)
         do throws(SystemError) {
@@ -48,7 +48,7 @@ final class StdioServer: Sendable {
 
     var isInterrupted: Bool { monitor.withLock { $0.interruption != nil } }
 
-    /// Ends the loads, whose answers say so, and then the program.
+    /// Cancels the loads, whose response lines report it, and then ends the program.
     func interrupt(_ status: ExitStatus) {
         let tasks = monitor.withLock { state in
             state.interruption = status
@@ -56,7 +56,7 @@ final class StdioServer: Sendable {
         }
         for task in tasks { SignalHandler.cancelElsewhere { task.cancel() } }
         _ = monitor.wait(atMost: Self.grace) { $0.running == 0 ? true : nil }
-        // To end a server one sends SIGTERM: it has done what it was told.
+        // SIGTERM is the regular way to end a server, so it is a success.
         SignalHandler.leave(status == .terminated ? .success : status)
     }
 
@@ -117,7 +117,7 @@ final class StdioServer: Sendable {
         task.resume()
     }
 
-    /// Waits until one more load may run.
+    /// Waits until another load may run.
     private func takePlace() {
         monitor.wait { state -> Void? in
             guard state.running < Self.loadLimit else { return nil }
@@ -137,7 +137,7 @@ final class StdioServer: Sendable {
             }
         }
         guard let failure else { return }
-        // Without a reader there is nothing left to do, and the input may never end.
+        // Without a reader the server has nothing left to do, and the input may never end.
         if let message = failure.message { Diagnostics.report(message) }
         SignalHandler.leave(failure.status)
     }

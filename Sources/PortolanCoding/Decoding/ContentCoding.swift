@@ -2,13 +2,13 @@
 
 package import HTTPTypes
 
-/// A content coding that can be undone; as a transfer coding it has the same name.
+/// A content coding that Portolan can decode. The transfer coding has the same name.
 ///
 /// Source: RFC 9110 §8.4.1, RFC 9112 §7.2.
 package enum ContentCoding: Sendable {
     case gzip, deflate
 
-    /// - Parameter name: in lower case.
+    /// - Parameter name: the name of the coding, in lower case.
     package init?(name: String) {
         switch name {
         case "gzip", "x-gzip": self = .gzip
@@ -26,13 +26,13 @@ package enum ContentCoding: Sendable {
 }
 
 extension HTTPFields {
-    /// The names of the content codings, in the order in which they were applied and in lower case; empty elements and `identity` are
-    /// left out.
+    /// The names of the content codings, in lower case and in the order in which they were applied. Empty elements and
+    /// `identity` are left out.
     ///
     /// Source: RFC 9110 §5.6.1, §8.4.
     package var contentCodings: [String] {
         guard let value = self[.contentEncoding] else { return [] }
-        if value == "gzip" { return [value] }  // nearly always
+        if value == "gzip" { return [value] }  // the common case
         return value.utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
             let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
             var name = element.drop(while: isBlank)

@@ -3,27 +3,29 @@
 internal import HTTPTypes
 package import PortolanCore
 
-/// Undoes a response's transfer codings, and its content codings where all of them are known.
+/// Decodes a response's transfer codings, and its content codings if all of them are known.
 ///
-/// - The response's `expectedLength` becomes `nil`, as how much comes out is not known before. Its fields stay as they came,
-///   Content-Encoding and Content-Length among them, as Fetch and curl leave them; ``Response/remainingContentCodings`` names what the
-///   bytes still carry.
-/// - Where one of the content codings is not known, all remain (Fetch, "handle content codings"): so the field says what the bytes are.
-/// - Transfer codings beside chunked belong to the message and not to what it carries: they are undone whatever the caller wants of the content
-///   codings (RFC 9112 §6.1, §7).
-/// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``DisablesContentDecoding``),
-///   nor in 206: a range is one of the coded bytes (RFC 9110 §14), of which most do not begin where a coding does. All codings remain then.
-/// - An empty body is an empty body, whatever codings it is said to have, as in browsers.
+/// - The response's `expectedLength` becomes `nil`, because the decoded length is not known in advance. Its fields stay
+///   unchanged, including Content-Encoding and Content-Length, as in Fetch and curl.
+///   ``Response/remainingContentCodings`` names the codings that the bytes still have.
+/// - If one of the content codings is unknown, all of them remain (Fetch, "handle content codings"). So the field
+///   describes the bytes.
+/// - Transfer codings other than chunked belong to the message and not to its content. They are decoded whatever the
+///   caller requests for the content codings (RFC 9112 §6.1, §7).
+/// - Without a body (HEAD, 204, 304) nothing is decoded. The content codings also remain if the request asks for the
+///   coded bytes (``DisablesContentDecoding``), and in a 206 response. A range is one of the coded bytes (RFC 9110
+///   §14), and most ranges do not begin where a coding does.
+/// - An empty body stays empty, whatever codings the response names, as in browsers.
 ///
 /// Source: RFC 9110 §8.4; RFC 1950, 1951, 1952 (``Inflater``).
 package struct ContentDecoding: BodyTransform {
     private let limits: ContentDecodingLimits
     private let hasBody: Bool
     private let keepsCoding: Bool
-    /// Beside chunked, in the order in which they were applied.
+    /// Transfer codings other than chunked, in the order in which they were applied.
     private let transferCodings: [ContentCoding]
     private var codings: [ContentCoding] = []
-    /// Made when the first bytes come.
+    /// Created when the first bytes arrive.
     private var pipeline: DecodingPipeline?
 
     package init(for request: Request, transferCodings: [ContentCoding] = [], limits: ContentDecodingLimits) {
@@ -33,9 +35,9 @@ package struct ContentDecoding: BodyTransform {
         keepsCoding = request[DisablesContentDecoding.self] ?? false
     }
 
-    /// What to send as Accept-Encoding; `nil` where the request has that field, which then stays as it is.
+    /// The value to send as Accept-Encoding; `nil` if the request already has that field, which then stays unchanged.
     ///
-    /// With a range it is `identity`, as in Fetch: a range of coded bytes is seldom what is wanted.
+    /// For a range request it is `identity`, as in Fetch, because a range of coded bytes is seldom useful.
     package static func acceptEncoding(for request: Request) -> String? {
         if request.fields.contains(.acceptEncoding) { return nil }
         return request.fields.contains(.range) ? "identity" : "gzip, deflate"
@@ -56,7 +58,7 @@ package struct ContentDecoding: BodyTransform {
         return .transforms
     }
 
-    /// - Returns: `nil` where one of them is not known.
+    /// - Returns: `nil` if one of the names is unknown.
     private static func known(_ names: [String]) -> [ContentCoding]? {
         let codings = names.compactMap { ContentCoding(name: $0) }
         return codings.count == names.count ? codings : nil
@@ -78,7 +80,7 @@ package struct ContentDecoding: BodyTransform {
     }
 }
 
-/// Undoes content codings between a load and its client.
+/// Decodes content codings between a load and its client.
 package typealias ContentDecodingStage = TransformStage<ContentDecoding>
 
 extension ContentDecodingStage {

@@ -2,14 +2,14 @@
 
 internal import PortolanCore
 
-/// One coding of a body, being undone.
+/// Decodes one coding of a body.
 final class DecodingLevel {
     private let coding: ContentCoding
     private let limits: ContentDecodingLimits
     private var inflater: Inflater
     private(set) var output = DecodedBuffer()
     private var given: Int64 = 0
-    /// The limit that was met.
+    /// The limit that was exceeded.
     private var failure: LoadError?
 
     init(_ coding: ContentCoding, limits: ContentDecodingLimits) {
@@ -18,10 +18,10 @@ final class DecodingLevel {
         inflater = Inflater(coding.format)
     }
 
-    /// Decodes behind what waits in `output`.
+    /// Decodes `input` and appends the result to `output`.
     ///
-    /// - Returns: how many bytes of `input` were taken.
-    /// - Throws: once nothing waits that comes before the error.
+    /// - Returns: the number of bytes of `input` that were consumed.
+    /// - Throws: the error, once `output` is empty, so that the data before the error is delivered first.
     func decode(_ input: borrowing RawSpan) throws(LoadError) -> Int {
         if let failure {
             guard output.isEmpty else { return 0 }
@@ -39,9 +39,9 @@ final class DecodingLevel {
         return count
     }
 
-    /// Cuts off what is over a limit, and throws when nothing is left before it.
+    /// Enforces the limits: removes output over `maximumBytes`, and throws when no output is left before the limit.
     ///
-    /// - Parameter onWire: how many bytes of the body the first level has taken.
+    /// - Parameter onWire: the number of body bytes that the first level has consumed.
     func judge(onWire: Int64) throws(LoadError) {
         guard failure == nil else { return }
         if let limit = limits.maximumBytes, given > limit {
@@ -55,7 +55,7 @@ final class DecodingLevel {
 
     func drop(_ count: Int) { output.drop(count) }
 
-    /// The coded data are over, and all output was used.
+    /// Ends the coded data, after all output was used.
     func finish() throws(LoadError) {
         if !inflater.mayEnd { throw LoadError(truncated: coding, after: inflater.taken) }
     }

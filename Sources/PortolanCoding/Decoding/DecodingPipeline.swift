@@ -2,12 +2,12 @@
 
 internal import PortolanCore
 
-/// The codings of a body in a row, each of which takes what the one before it gives.
+/// A chain of decoders for the codings of a body. Each one decodes the output of the one before it.
 ///
-/// Output is drawn from the end: a level decodes when the next one, or the client, has used all it gave before. So each holds one buffer
-/// and no more, however much comes out.
+/// Output is pulled from the end: a level decodes only after the next level, or the client, has used all of its earlier
+/// output. So each level holds one buffer at most, however large the output is.
 struct DecodingPipeline {
-    /// The coding that was applied last, and is undone first, is the first.
+    /// The first level decodes the coding that was applied last.
     private let levels: [DecodingLevel]
     private var taken: Int64 = 0
 
@@ -15,9 +15,10 @@ struct DecodingPipeline {
         levels = codings.reversed().map { DecodingLevel($0, limits: limits) }
     }
 
-    /// Delivers all that can be made of `input` from `position` on, and moves that.
+    /// Delivers all output of `input` from `position` on, and advances `position`.
     ///
-    /// - Returns: `.keepGoing`: all was taken and delivered. Otherwise the client's answer; there may be more.
+    /// - Returns: `.keepGoing` if all input was consumed and delivered. Otherwise the client's result; there may be
+    ///   more output.
     mutating func advance(_ input: borrowing RawSpan, from position: inout Int, to client: any ProtocolClient) throws(LoadError) -> Flow {
         guard let last = levels.last else { return .keepGoing }
         while true {
@@ -30,7 +31,7 @@ struct DecodingPipeline {
         }
     }
 
-    /// Fills a level's empty buffer as far as there is something to fill it with.
+    /// Fills a level's empty buffer as far as input is available.
     private mutating func fill(_ index: Int, _ input: borrowing RawSpan, _ position: inout Int) throws(LoadError) {
         let level = levels[index]
         while !level.output.isFull {
@@ -43,7 +44,7 @@ struct DecodingPipeline {
             } else {
                 let source = levels[index - 1]
                 if source.output.isEmpty {
-                    // What is there need not wait for what another level may still fail for.
+                    // Deliver the available output first, because another level may still fail.
                     if before > 0 { return }
                     try fill(index - 1, input, &position)
                 }
@@ -55,7 +56,7 @@ struct DecodingPipeline {
         }
     }
 
-    /// The body is over.
+    /// Ends the body. Throws if one of the codings is truncated.
     func finish() throws(LoadError) {
         for level in levels { try level.finish() }
     }

@@ -2,7 +2,8 @@
 
 public import PortolanCore
 
-/// Asks for a body as it is on the wire: no content coding is undone, and `Response.remainingContentCodings` names them all.
+/// Requests the body as it is on the wire. No content coding is decoded, and `Response.remainingContentCodings` names
+/// all of them.
 ///
 ///     request[DisablesContentDecoding.self] = true
 public enum DisablesContentDecoding: RequestPropertyKey {

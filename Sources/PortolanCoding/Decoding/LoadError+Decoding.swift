@@ -3,7 +3,7 @@
 internal import PortolanCore
 
 extension LoadError {
-    /// What ``Inflater`` said, after so many bytes of the coding.
+    /// Converts an error that ``Inflater`` threw after `taken` bytes of the coding.
     init(_ error: InflateError, in coding: ContentCoding, after taken: Int64) {
         switch error {
         case .malformed(let words):

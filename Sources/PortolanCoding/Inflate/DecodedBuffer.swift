@@ -2,11 +2,12 @@
 
 internal import PortolanCore
 
-/// The memory into which a coding is undone, piece after piece; what was not used yet stays in it.
+/// The output buffer of a decoder. Output that was not used yet stays in it.
 @safe
-struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lends only bytes that were written
-    /// At each end of the output zlib copies its window of 32 KiB. Measured with zlib alone on text of ratio 2.7: 16 KiB cost 11 to 17 % of the speed,
-    /// and 256 KiB gain up to 7 %. So the buffer is larger once it was full; most bodies never fill it.
+struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lets callers borrow written bytes only
+    /// zlib copies its window of 32 KiB at each end of the output. Measured with zlib alone on text of ratio 2.7: 16
+    /// KiB cost 11 to 17 % of the speed, and 256 KiB gain up to 7 %. So the buffer grows once it was full. Most bodies
+    /// never fill it.
     static let capacity = 64 << 10
     static let largestCapacity = 256 << 10
 
@@ -24,7 +25,7 @@ struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lends o
     var isFull: Bool { unsafe end == memory.count }
     var count: Int { end - start }
 
-    /// Has `fill` write behind what is there.
+    /// Calls `fill` to write behind the existing contents.
     mutating func append<Failure: Error, Result>(
         _ fill: (inout OutputRawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -35,7 +36,7 @@ struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lends o
         return result
     }
 
-    /// Takes the first bytes away.
+    /// Removes the first `count` bytes.
     mutating func drop(_ count: Int) {
         start = min(start + count, end)
         guard isEmpty else { return }
@@ -49,7 +50,7 @@ struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lends o
         unsafe memory = .allocate(byteCount: Self.largestCapacity, alignment: 16)
     }
 
-    /// Takes the last bytes away.
+    /// Removes the last `count` bytes.
     mutating func dropLast(_ count: Int) {
         end = max(start, end - count)
         if isEmpty { (start, end) = (0, 0) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What keeps an ``Inflater`` from going on.
+/// The error with which an ``Inflater`` stops.
 package enum InflateError: Error, Hashable {
-    /// The data are not of the format; zlib's words for it.
+    /// The data does not have the format. The value is zlib's message.
     case malformed(String)
     case noMemory
 }

@@ -2,39 +2,41 @@
 
 internal import CPortolanZlib
 
-/// Decodes gzip or deflate, piece by piece, into memory of the caller's.
+/// Decodes gzip or deflate, piece by piece, into the caller's memory.
 ///
-/// - gzip (RFC 1952): one or more members, each with its checksum and length checked. What follows the last one is passed over, as
-///   browsers do and `gzip(1)` does with a warning: by then all contents were found to be right, and zeros as padding are common. It is a
-///   further member where its first two bytes are a member's, and then has to be a whole one.
-/// - deflate: what RFC 9110 §8.4.1.2 means (RFC 1950), or a bare DEFLATE stream (RFC 1951), which some servers send under that name. The
-///   first two bytes tell: an RFC 1950 header is a multiple of 31 and names the method 8; a bare stream that looks like one would begin
-///   with a stored block and padding that is not zero, which no encoder writes. What follows the stream is passed over.
+/// - gzip (RFC 1952): one or more members. The checksum and length of each member are verified. Data after the last
+///   member is ignored, as in browsers and in `gzip(1)`, which warns. All contents have been verified by then, and
+///   zeros as padding are common. Data that begins with the first two bytes of a member is a further member, and must
+///   be complete.
+/// - deflate: the format of RFC 9110 §8.4.1.2 (RFC 1950), or a raw DEFLATE stream (RFC 1951), which some servers send
+///   under that name. The first two bytes distinguish them: an RFC 1950 header is a multiple of 31 and names the method
+///   8. A raw stream that looks like one would begin with a stored block and padding that is not zero, which no encoder
+///   writes. Data after the stream is ignored.
 ///
-/// No bytes at all are no contents, and no error. Holds about 40 KiB once it has been given something.
+/// Empty input is valid and has no contents. The decoder uses about 40 KiB after its first input.
 ///
 /// Source: `inflateInit2` and `inflate` in zlib.h.
 @safe
-package struct Inflater: ~Copyable {  // … because it owns the stream, which never moves, and zlib is lent memory for a call only
+package struct Inflater: ~Copyable {  // … because it owns the stream, which never moves, and zlib borrows memory for one call only
     package enum Format: Sendable {
         case gzip, deflate
     }
 
     private enum Place {
         case atStart
-        /// This byte of a deflate stream was taken and not yet given to zlib: the next one says what it is.
+        /// This first byte of a deflate stream was consumed and not given to zlib. The next byte decides the format.
         case afterFirstByte(UInt8)
         case inStream
         case betweenMembers
-        /// The first byte that a member has came after a member.
+        /// After a member, the first byte of another member's header arrived.
         case afterMemberByte
-        /// What comes is passed over.
+        /// All further input is ignored.
         case afterEnd
         case failed(InflateError)
     }
 
     private static let memberBytes: (UInt8, UInt8) = (0x1F, 0x8B)
-    // The window of 32 KiB as zlib wants it named: as it is for RFC 1950, negative for RFC 1951, and 16 more for RFC 1952.
+    // zlib's notation for the window of 32 KiB: positive for RFC 1950, negative for RFC 1951, and 16 more for RFC 1952.
     private static let zlibWindow: Int32 = 15
     private static let bareWindow: Int32 = -15
     private static let gzipWindow: Int32 = 15 + 16
@@ -42,7 +44,7 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
     private let format: Format
     private let stream: UnsafeMutablePointer<z_stream>
     private var place = Place.atStart
-    /// How many bytes of input were taken in all.
+    /// Number of input bytes consumed in all.
     private(set) var taken: Int64 = 0
 
     package init(_ format: Format) {
@@ -65,11 +67,11 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         }
     }
 
-    /// Decodes until `input` is used up or `output` is full. To be called again until it does neither take nor give: there may be output
-    /// left when all input was taken.
+    /// Decodes until `input` is consumed or `output` is full. Call it again until it neither consumes nor writes bytes,
+    /// because output may be pending after all input was consumed.
     ///
-    /// - Returns: how many bytes of `input` were taken.
-    /// - Throws: what stands in the way, at this and every later call, and not before all that comes before it was given.
+    /// - Returns: the number of bytes of `input` that were consumed.
+    /// - Throws: the error, at this and every later call, but only after all output before it was returned.
     package mutating func inflate(_ input: borrowing RawSpan, into output: inout OutputRawSpan) throws(InflateError) -> Int {
         let given = output.byteCount
         var taken = 0
@@ -92,9 +94,9 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         }
     }
 
-    /// Decides by one byte outside of a stream where the next one belongs.
+    /// Selects the next state from one byte outside of a stream.
     ///
-    /// - Returns: whether it was taken; otherwise it is to be looked at again.
+    /// - Returns: whether the byte was consumed. Otherwise it must be examined again.
     private mutating func take(_ byte: UInt8, into output: inout OutputRawSpan) -> Bool {
         switch place {
         case .atStart:
@@ -125,14 +127,14 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         place = unsafe inflateReset2(stream, window) == Z_OK ? .inStream : .failed(.noMemory)
     }
 
-    /// Begins a stream with a byte that was held back.
+    /// Begins a stream with a byte that was buffered.
     private mutating func begin(window: Int32, with byte: UInt8, into output: inout OutputRawSpan) {
         begin(window: window)
         guard case .inStream = place else { return }
         _ = unsafe withUnsafeBytes(of: byte) { unsafe run($0, into: &output) }
     }
 
-    /// - Returns: how many bytes zlib took.
+    /// - Returns: the number of bytes that zlib consumed.
     private mutating func run(_ input: UnsafeRawBufferPointer, into output: inout OutputRawSpan) -> Int {
         // zlib counts in 32 bits.
         let waiting = UInt32(clamping: input.count)
@@ -140,7 +142,7 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         unsafe stream.pointee.avail_in = waiting
         let status = unsafe output.withUnsafeMutableBytes { memory, count in
             let room = UInt32(clamping: memory.count - count)
-            // Not nil where there is no room: zlib takes that for misuse.
+            // Not nil even if there is no room, because zlib treats nil as misuse.
             unsafe stream.pointee.next_out = memory.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) }
             unsafe stream.pointee.avail_out = room
             let status = unsafe CPortolanZlib.inflate(stream, Z_NO_FLUSH)
@@ -148,7 +150,7 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
             return status
         }
         switch status {
-        case Z_OK, Z_BUF_ERROR: break  // the latter: nothing could be done, for want of input or of room
+        case Z_OK, Z_BUF_ERROR: break  // Z_BUF_ERROR: no progress is possible without more input or room
         case Z_STREAM_END: place = format == .gzip ? .betweenMembers : .afterEnd
         case Z_MEM_ERROR: place = .failed(.noMemory)
         case Z_NEED_DICT: place = .failed(.malformed("a preset dictionary is needed"))

@@ -2,36 +2,37 @@
 
 package import PortolanCore
 
-/// What a ``TransformStage`` makes of a response and its body: it takes bytes from where it is told and calls the client with what they
-/// stand for.
+/// Transforms a response and its body for a ``TransformStage``. It consumes bytes from a given position on, and
+/// delivers the result to the client.
 ///
-/// It keeps of the input only what it needs to go on, and never more output than one buffer: input that it does not take is kept for it.
+/// It retains only the input that it needs to continue, and at most one buffer of output. The stage buffers input that
+/// was not consumed.
 package protocol BodyTransform: ~Copyable {
-    /// A response begins, whose body is to follow. May change the response.
+    /// Begins a response whose body follows. May change the response.
     ///
-    /// - Throws: with what the load fails instead.
+    /// - Throws: the error with which the load fails instead.
     mutating func begin(_ response: inout Response) throws(LoadError) -> BodyTreatment
 
-    /// Takes bytes of `input` from `position` on, moves that past them, and delivers.
+    /// Consumes bytes of `input` from `position` on, advances `position`, and delivers the result.
     ///
-    /// - Returns: `.keepGoing`: all was taken, and nothing waits to be delivered. Otherwise the client's answer to what was delivered
-    ///   last: this is called again with the rest, which may be empty, once the client goes on.
-    /// - Throws: with what the load fails, when all that comes before it was delivered.
+    /// - Returns: `.keepGoing` if all input was consumed and delivered. Otherwise the client's result of the last
+    ///   delivery. The stage calls this again with the rest, which may be empty, once the client resumes.
+    /// - Throws: the error with which the load fails, after everything before the error was delivered.
     mutating func advance(_ input: borrowing RawSpan, from position: inout Int, to client: any ProtocolClient) throws(LoadError) -> Flow
 
-    /// The body is over and all of it was taken: delivers what was kept to see how it goes on.
+    /// Ends the body, after all of it was consumed. Delivers data that was buffered to see how the body continues.
     ///
-    /// - Returns: as ``advance(_:from:to:)``; after `.pause`, called again.
-    /// - Throws: with what the load fails instead of finishing.
+    /// - Returns: as ``advance(_:from:to:)``. After `.pause` the stage calls this again.
+    /// - Throws: the error with which the load fails instead of finishing.
     mutating func finish(to client: any ProtocolClient) throws(LoadError) -> Flow
 }
 
-/// What a ``BodyTransform`` does with a response.
+/// How a ``BodyTransform`` treats a response.
 package enum BodyTreatment: Sendable {
-    /// Response and body pass as they are.
+    /// Response and body pass unchanged.
     case passes
     /// The response passes, the body is transformed.
     case transforms
-    /// The response does not pass: the transform makes others.
+    /// The response does not pass. The transform makes other responses.
     case replaces
 }

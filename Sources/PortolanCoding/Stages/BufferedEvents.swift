@@ -3,7 +3,7 @@
 internal import HTTPTypes
 internal import PortolanCore
 
-/// What a stage was given and has not passed on yet.
+/// Events that a stage has received and not passed on yet.
 struct BufferedEvents {
     enum End {
         case finished
@@ -11,22 +11,23 @@ struct BufferedEvents {
     }
 
     var bytes = BufferedInput()
-    /// Kept in any case: data may come out of the transform until the end.
+    /// Always buffered, because the transform may deliver data until the end.
     var trailers: HTTPFields?
     var end: End?
 }
 
-/// Bytes of input, and how many of them were taken.
+/// Buffered input bytes, and the number of them that were consumed.
 struct BufferedInput {
     private(set) var bytes: [UInt8] = []
     private var position = 0
 
-    /// Copies what comes behind what is there.
+    /// Copies `input` behind the existing bytes.
     mutating func append(_ input: borrowing RawSpan) {
         unsafe input.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
     }
 
-    /// Has `use` take bytes from where the last one stopped. When all were taken the memory stays, for the next pause.
+    /// Calls `use` to consume bytes from the current position on. After all were consumed, the memory is retained for
+    /// the next pause.
     mutating func take(_ use: (borrowing RawSpan, inout Int) -> Flow) -> Flow {
         var taken = position
         let flow = unsafe use(bytes.span.bytes, &taken)

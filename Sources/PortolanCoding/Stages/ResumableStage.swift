@@ -2,22 +2,24 @@
 
 package import PortolanCore
 
-/// A stage that holds back what its client has no room for: one event of the load's can become many of the client's, and a pause can come
-/// after any.
+/// A stage that buffers data for which its client has no room. One event of the load can become many events of the
+/// client, and a pause can come after any of them.
 ///
-/// The load answers for it:
-/// 1. It calls the outermost stage where it would call its client. All calls of one load, ``resume()`` too, are serial.
-/// 2. On ``ProtocolLoad/resumeLoading()`` it calls ``resume()`` first, and goes on itself only where that answers `.keepGoing`. It does
-///    so also after its own end: an end that comes in a pause is kept until all before it was delivered.
-/// 3. After `.stopped` it calls no more: the client was told the end, or wants none. A stage that fails the load answers so.
-/// 4. On ``ProtocolLoad/stopLoading()`` it lets go of the stage.
+/// Obligations of the load:
+/// 1. It calls the outermost stage instead of its client. All calls of one load, including ``resume()``, are serial.
+/// 2. On ``ProtocolLoad/resumeLoading()`` it calls ``resume()`` first, and continues only if that returns `.keepGoing`.
+///    It also does so after its own end, because an end during a pause is buffered until everything before it was
+///    delivered.
+/// 3. After `.stopped` it makes no more calls. The client has received the end, or wants none. A stage that fails the
+///    load returns `.stopped`.
+/// 4. On ``ProtocolLoad/stopLoading()`` it releases the stage.
 package protocol ResumableStage: ForwardingClient {
-    /// The client wants more: delivers what was held back, by the stages behind this one first.
+    /// Delivers buffered events after the client has resumed. Stages closer to the client deliver first.
     ///
-    /// - Returns: `.keepGoing`: nothing is held back any more, the load may go on. `.pause`: the client paused again.
-    ///   `.stopped`: the load is over; the client has been told the end, where there was one.
+    /// - Returns: `.keepGoing` if nothing is buffered any more; the load may continue. `.pause` if the client paused
+    ///   again. `.stopped` if the load is over; the client has received the end, if there was one.
     func resume() -> Flow
 
-    /// Whether something waits for ``resume()``, here or in a stage behind.
+    /// Whether events wait for ``resume()``, in this stage or in one closer to the client.
     var isHolding: Bool { get }
 }

@@ -3,12 +3,12 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// Drives a ``BodyTransform`` between a load and its client: keeps input while the client pauses, and the end until all before it was
-/// delivered.
+/// Runs a ``BodyTransform`` between a load and its client. Buffers input while the client pauses, and the end until
+/// everything before it was delivered.
 ///
-/// A body that is not transformed costs one branch an event.
+/// A body that is not transformed costs one branch per event.
 package final class TransformStage<Transform: BodyTransform & ~Copyable>: ResumableStage, @unchecked Sendable {
-    // … because the calls of one load, and `resume()`, are serial: what they change needs no lock.
+    // … because the calls of one load, and `resume()`, are serial, so their state needs no lock.
     package let next: any ProtocolClient
     private let downstream: (any ResumableStage)?
     private var transform: Transform
@@ -17,16 +17,16 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     private var kept = BufferedEvents()
 
     private enum Place {
-        /// Nothing is transformed; or the response has yet to come.
+        /// Nothing is transformed, or no response has arrived yet.
         case passing
         case transforming
-        /// The client paused: what comes is kept.
+        /// The client paused. Events are buffered.
         case held
-        /// The client was told the end, or wants none.
+        /// The client has received the end, or wants none.
         case over
     }
 
-    /// Whether the client is being called, and whether it was resumed meanwhile.
+    /// Whether a call of the client is running, and whether the client resumed during that call.
     private enum Turn { case none, delivering, resumed }
 
     package init(_ transform: consuming Transform, next: any ProtocolClient) {
@@ -102,7 +102,7 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
 
     package func resume() -> Flow {
         if turn != .none {
-            // It overtakes the answer that it belongs to: whoever calls the client goes on by itself.
+            // The client resumed before its call returned. The running delivery continues by itself.
             turn = .resumed
             return .pause
         }
@@ -165,12 +165,12 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
         return afterEnd
     }
 
-    /// The answer once the next client was told the end, which may be a stage that keeps it.
+    /// The result after the next client received the end. The next client may be a stage that buffers the end.
     private var afterEnd: Flow { isHolding ? .pause : .stopped }
 
-    /// Takes note of the client's answer.
+    /// Applies the client's result.
     ///
-    /// - Returns: `.keepGoing` also for a pause that was over before it began.
+    /// - Returns: `.keepGoing` also for a pause that ended before the call returned.
     private func settle(_ answer: Flow) -> Flow {
         var flow = answer
         while flow == .pause, turn == .resumed {

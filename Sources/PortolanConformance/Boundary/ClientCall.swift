@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A call that a load made of its client, with what it gave.
+/// A call from a load to its client, with the arguments.
 enum ClientCall: Hashable, Sendable {
     case interim(ReadStruct<DecodedResponse>)
     case response(ReadStruct<DecodedResponse>)
-    /// How many bytes; whether each of them could be read; whether they changed while the client looked.
+    /// The number of bytes, whether all of them were readable, and whether they changed during the call.
     case data(count: Int, isReadable: Bool, changed: Bool)
     case trailers([ReadField]?)
     case finish
@@ -14,7 +14,7 @@ enum ClientCall: Hashable, Sendable {
     case readCached
     case challenge(ReadStruct<ReadChallenge>)
     case cancelledChallenge
-    /// How many bytes were given; negative: a `portolan_flow`.
+    /// The number of bytes given; negative values are a `portolan_flow`.
     case readBody(Int64)
     case sent(Int64)
     case reached(Int32)
@@ -22,7 +22,7 @@ enum ClientCall: Hashable, Sendable {
     case isStopped
     case wake
 
-    /// As the headers call the function.
+    /// The name of the function in the C headers.
     var function: String {
         switch self {
         case .interim: "did_receive_interim"
@@ -45,7 +45,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether it tells the caller something, and so counts among the events of which there is an order.
+    /// Whether the call is an event. Events have a defined order.
     var isEvent: Bool {
         switch self {
         case .interim, .response, .data, .trailers, .finish, .failure, .redirect, .confirmed, .challenge, .cancelledChallenge, .sent,
@@ -55,7 +55,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether it hands the caller something that a pause holds back.
+    /// Whether the call is a delivery that a pause holds back.
     var isDelivery: Bool {
         switch self {
         case .response, .data, .trailers, .finish, .redirect, .confirmed: true
@@ -63,7 +63,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether it is one of as many as a body has pieces.
+    /// Whether the call occurs once per piece of a body.
     var isOfBody: Bool {
         switch self {
         case .data, .readBody, .sent: true
@@ -71,7 +71,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether it is an end, whatever it is answered.
+    /// Whether the call ends the load, whatever it returns.
     var isEnd: Bool {
         switch self {
         case .finish, .failure, .redirect: true
@@ -79,7 +79,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether its answer can say that nobody wants the rest.
+    /// Whether the return value can be STOPPED.
     var isAnswered: Bool {
         switch self {
         case .response, .data, .redirect, .challenge, .readBody, .rewind, .readCached, .isStopped: true
@@ -87,7 +87,7 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether it may come from any thread.
+    /// Whether any thread may make the call.
     var isForAnyThread: Bool {
         switch self {
         case .isStopped, .wake: true
@@ -96,18 +96,18 @@ enum ClientCall: Hashable, Sendable {
     }
 }
 
-/// One call across the boundary, and where it stood.
+/// One call from a load to its client, with its circumstances.
 struct RecordedCall: Hashable, Sendable {
     let call: ClientCall
-    /// What it was answered; `nil` for functions without an answer.
+    /// The return value; `nil` for functions without one.
     let answer: Int64?
-    /// The kernel's number of the thread.
+    /// The kernel's thread number.
     let thread: Int32
-    /// The function of this load that the same thread was in; `nil`: none, so the call came from outside.
+    /// The function of this load that was running on the same thread; `nil` if there was none.
     let within: LoadFunction?
-    /// How many calls of the same client ran when this one began.
+    /// The number of calls to the same client that were running when this call began.
     let overlaps: Int
-    /// What had happened to the load before.
+    /// The stage of the load before the call.
     let stage: Stage
 
     enum Stage: Hashable, Sendable, Comparable {
@@ -115,7 +115,7 @@ struct RecordedCall: Hashable, Sendable {
     }
 }
 
-/// A function of a plugin's that the judge is in.
+/// A plugin function that the conformance runner calls.
 enum LoadFunction: String, Hashable, Sendable {
     case canInit = "can_init"
     case canonicalRequest = "canonical_request"

@@ -3,56 +3,56 @@
 import CPortolan
 import PortolanCore
 
-/// How a client answers.
+/// The scripted behaviour of a client.
 struct ClientScript: Sendable {
-    /// What a challenge is answered with; the count is of the challenges of this load so far.
+    /// The answer to a challenge; `count` is the number of earlier challenges of this load.
     var answer: @Sendable (_ count: Int) -> ChallengeAnswer = { _ in .without }
-    /// Whether a redirect is taken.
+    /// Whether redirects are followed.
     var takesRedirects = true
-    /// The upload body, in the pieces in which it is given.
+    /// The pieces of the upload body.
     var body: [[UInt8]] = []
     var bodySource = BodySource.ready
-    /// How long each read of the body takes, when its bytes are in the plugin's buffer already.
+    /// The time that each body read takes after its bytes are in the plugin's buffer.
     var readTime = Duration.zero
-    /// Which event, counted from 0, is answered with STOPPED; all after it are, too.
+    /// The index, from 0, of the first event that returns STOPPED; all later events return it too.
     var stopsAt: Int?
-    /// Which deliveries are paused: an event-driven load is answered PAUSE, a blocking one waits in the call.
+    /// The deliveries that are paused: an event-driven load receives PAUSE, a blocking load waits in the call.
     var pauses = Pauses.none
-    /// How long the first pauses of a load are; `nil`: for good.
+    /// The length of the first pauses of a load; `nil` means without end.
     var pauseTime: Duration? = .zero
-    /// Whether an event-driven load is woken for nothing in its first pauses.
+    /// Whether an event-driven load is woken without a reason in its first pauses.
     var wakesInPause = false
-    /// Whether an event-driven load is resumed after deliveries that did not pause it.
+    /// Whether an event-driven load is also resumed after deliveries that did not pause it.
     var resumesUnasked = false
     /// When challenges and redirects are decided.
     var decision = Decision.atOnce
-    /// What becomes of inner loads.
+    /// The outcome of nested loads.
     var inner = Inner.loaded
-    /// What an inner load gives at once.
+    /// The number of bytes that a nested load gives in one piece.
     var innerPieceSize = 64 << 10
-    /// Whether each call into the load comes on a thread of its own, one after another.
+    /// Whether each call into the load runs on a new thread. The calls stay serial.
     var changesThreads = false
-    /// Whether it is looked at what each call into the load changes on its thread.
+    /// Whether the runner checks what each call into the load changes on its thread.
     var watchesThread = false
-    /// Whether an answer to a question is taken away when it is no longer lent.
+    /// Whether an answer to a challenge becomes inaccessible when its borrow ends.
     var takesAnswersAway = false
-    /// Whether no descriptor can be watched.
+    /// Whether every request to watch a descriptor fails.
     var refusesWatches = false
-    /// Whether nothing is kept of bodies and what tells of them: for ones that are larger than memory.
+    /// Whether bodies and the calls about them are not recorded, for bodies that are larger than memory.
     var isTerse = false
-    /// Called while an event is being delivered, on the plugin's thread.
+    /// Called on the plugin's thread while an event is being delivered.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
 
     enum Pauses: Hashable, Sendable {
         case none, first, each
-        /// The first bytes.
+        /// The first delivery of body bytes.
         case body
     }
 
-    /// How many pauses of a load last.
+    /// The number of pauses of a load that take `pauseTime`.
     static let longPauses = 2
 
-    /// Whether a delivery is paused before which `count` others were.
+    /// Whether a delivery is paused after `count` earlier pauses.
     func pauses(_ delivery: ClientCall, after count: Int) -> Bool {
         switch pauses {
         case .none: false
@@ -64,35 +64,35 @@ struct ClientScript: Sendable {
 
     enum Decision: Hashable, Sendable {
         case atOnce
-        /// A blocking load waits for it in the call, an event-driven one is told.
+        /// A blocking load waits in the call; an event-driven load receives the decision later.
         case later
         case never
     }
 
     enum BodySource: Hashable, Sendable {
         case ready
-        /// An event-driven load is told to wait before each piece.
+        /// An event-driven load receives WAIT before each piece.
         case slow
-        /// There is no byte until the load is stopped.
+        /// No byte arrives until the load is stopped.
         case silent
-        /// So many bytes, all 0, of which none is kept.
+        /// This number of zero bytes, generated without a buffer.
         case endless(Int64)
-        /// It fails after so many pieces.
+        /// Reading fails after this number of pieces.
         case failing(Int)
     }
 
     enum Inner: Hashable, Sendable {
         case loaded
         case failing(LoadError.Code)
-        /// As loaded, but the body ends after so many bytes, and the load fails.
+        /// As `loaded`, but the body ends after this number of bytes, and the load fails.
         case cut(after: Int)
-        /// As loaded, but the body is another.
+        /// As `loaded`, with another body.
         case bytes([UInt8])
-        /// As loaded, but some bytes of the body are others, or its end is missing; the same for the same seed.
+        /// As `loaded`, but some body bytes are changed, or the end is missing. The same seed gives the same body.
         case mutated(UInt64)
-        /// As loaded, but the response announces so many bytes, and the load fails when they do not come.
+        /// As `loaded`, but the response announces this number of bytes, and the load fails if they do not arrive.
         case announcing(Int64)
-        /// Nothing comes of them.
+        /// Nested loads produce nothing.
         case silent
     }
 

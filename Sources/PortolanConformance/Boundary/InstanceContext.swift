@@ -5,13 +5,13 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// What the judge's side of an instance works with.
+/// Shared state of the runner's side of an instance.
 struct InstanceContext: Sendable {
     let callLog: CallLog
     let inner: InnerLoads
-    /// Where the judge's own temporary files go.
+    /// The folder for the runner's temporary files.
     var folder = FileManager.default.temporaryDirectory.path
-    /// Whether a keeper sees what processes the check leaves.
+    /// Whether a supervisor sees the processes that the check leaves behind.
     var isSupervised = false
     let open = OpenCount()
     let changes = ConstViolations()
@@ -25,7 +25,7 @@ final class ConstViolations: Sendable {
     var all: [String] { list.withLock(\.self) }
 }
 
-/// How many instances and loads of a plugin were begun and not yet ended.
+/// The number of a plugin's instances and loads that have begun and not yet ended.
 final class OpenCount: Sendable {
     private let count = Atomic(0)
 
@@ -34,9 +34,9 @@ final class OpenCount: Sendable {
     var isZero: Bool { count.load(ordering: .relaxed) <= 0 }
 }
 
-/// What loads that lie in others come to.
+/// The outcomes of nested loads.
 ///
-/// Each that sends no body is loaded once: what the loader takes for it, threads and time, is the judge's own and not the plugin's, and shows in
+/// Each request without a body is loaded once. So the loader's threads and time, which are not the plugin's, appear in
 /// no later count.
 final class InnerLoads: Sendable {
     typealias Outcome = Result<(Data, Response), LoadError>
@@ -45,7 +45,7 @@ final class InnerLoads: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// Made when it is first needed: it may have threads.
+        /// Created on first use, because a loader may have threads.
         var loader: Loader?
         var known: [RequestKey: Known] = [:]
     }
@@ -65,7 +65,7 @@ final class InnerLoads: Sendable {
         self.makeLoader = makeLoader
     }
 
-    /// Made outside of the lock, as it opens plugins; of two that are made at once one goes.
+    /// Created outside of the lock, because it opens plugins. If two threads create one each, one of them is discarded.
     private var sharedLoader: Loader {
         if let loader = state.withLock(\.loader) { return loader }
         let made = makeLoader()
@@ -76,7 +76,7 @@ final class InnerLoads: Sendable {
         }
     }
 
-    /// Calls `end` with what `request` comes to, here or later.
+    /// Loads `request`, and calls `end` with the outcome, on this thread or later on another.
     func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
         let key = request.body == nil ? RequestKey(url: request.url, method: request.method, fields: request.fields) : nil
         let (mustLoad, known) = state.withLock { state -> (Bool, Outcome?) in

@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanPlugins
 
 extension LoadRecord {
-    /// What came before the first end, in the load's own time.
+    /// The events up to the first end, without those from within `make` and `destroy`.
     var told: ArraySlice<RecordedCall> {
         let own = calls.filter { $0.call.isEvent && $0.within != .make && $0.within != .destroy }
         guard let end = own.firstIndex(where: { $0.call == .finish || $0.isFailure || $0.isTakenRedirect }) else { return own[...] }
@@ -14,7 +14,7 @@ extension LoadRecord {
 }
 
 extension LoadRecord {
-    /// The events that came after a call had been answered that nobody wants the rest, or from within stop.
+    /// The events that came after a call had returned STOPPED, or from within `stop`.
     var toldAfterStop: [RecordedCall] {
         let answered = calls.firstIndex { $0.answer == -1 && $0.call.isAnswered && !$0.isTakenRedirect }
         let after = answered.map { calls[($0 + 1)...] } ?? []
@@ -24,9 +24,9 @@ extension LoadRecord {
 }
 
 extension LoadRecord {
-    /// Where among the calls it is redirected.
+    /// The index of the call that redirects the load.
     ///
-    /// - Throws: where it is not, though the manifest says so.
+    /// - Throws: If the load was not redirected, although the manifest says so.
     func placeOfRedirect(_ load: ConformanceLoad) throws(CheckSkipped) -> Int {
         guard let place = calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else {
             throw CheckSkipped("'\(load.url)' is tagged redirects, and was not redirected")
@@ -34,7 +34,7 @@ extension LoadRecord {
         return place
     }
 
-    /// Where its redirects lead, as a host takes it.
+    /// The targets of its redirects, as a host interprets them.
     func redirectTargets(from request: Request) -> [RedirectTarget] {
         calls.compactMap { $0.redirectTarget(from: request) }
     }
@@ -47,11 +47,12 @@ extension RecordedCall {
     var isConfirmation: Bool { call == .confirmed }
     var isTakenRedirect: Bool { if case .redirect = call { answer == -1 } else { false } }
 
-    /// Where a redirect leads: its URL, and without one where its response's Location does (client.h). `nil`: it is none, or can't be read.
+    /// The target of a redirect: its URL, or the Location of its response if it has no URL (client.h). `nil` if the
+    /// call is no redirect, or cannot be read.
     func redirectTarget(from request: Request) -> RedirectTarget? {
         guard case .redirect(let change, let response) = call, let change = change.value else { return nil }
         guard change.url.bytes == nil else {
-            // `try?` because only whether it parses is asked.
+            // `try?` because only whether it parses matters here.
             let url = change.url.text.flatMap { try? URLRecord(parsing: $0) }
             return url.map(RedirectTarget.url) ?? .malformed("\(change.url.quoted) is no absolute URL")
         }
@@ -61,7 +62,7 @@ extension RecordedCall {
             if field.value.isUnreadable { return nil }
             fields.append(HTTPField(name: .location, value: field.value.bytes ?? []))
         }
-        // `try?` because a URL that does not parse is BODY-11's.
+        // `try?` because BODY-11 reports a URL that does not parse.
         let url = given.url.text.flatMap { try? URLRecord(parsing: $0) } ?? request.url
         return RedirectTarget(of: Response(url: url, status: HTTPResponse.Status(code: Int(given.status)), fields: fields))
     }

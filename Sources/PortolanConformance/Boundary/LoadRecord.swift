@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What came of one load.
+/// The record of one load.
 struct LoadRecord: Hashable, Sendable {
     struct Turn: Hashable, Sendable {
         let function: LoadFunction
@@ -11,23 +11,23 @@ struct LoadRecord: Hashable, Sendable {
 
     let calls: [RecordedCall]
     let body: [UInt8]
-    /// What `make` gave where it made no load.
+    /// The error from `make`, if it made no load.
     let refusal: ReadStruct<ReadError>?
     let isMade: Bool
     /// Whether all calls into the load had returned.
     let isIdle: Bool
-    /// How long each call into the load took.
+    /// The time of each call into the load.
     let turnTimes: [Turn]
-    /// What calls into the load changed on their thread: as in `run had returned, the rounding mode was another`.
+    /// What calls into the load changed on their thread, for example `run had returned, the rounding mode was another`.
     let threadChanges: [String]
 
-    /// The calls that tell the caller something.
+    /// The calls that are events.
     var events: [RecordedCall] { calls.filter(\.call.isEvent) }
 
-    /// How often it asked for something.
+    /// The number of challenges.
     var questionCount: Int { calls.count(where: \.isChallenge) }
 
-    /// The calls that are ends: finish, failure, and a redirect that was taken.
+    /// The calls that are ends: finish, failure, and a redirect that was followed.
     var ends: [RecordedCall] {
         calls.filter { call in
             switch call.call {
@@ -44,12 +44,12 @@ struct LoadRecord: Hashable, Sendable {
         calls.compactMap { if case .response(let response) = $0.call { response } else { nil } }
     }
 
-    /// Why it failed, or was refused; `nil` where it did neither.
+    /// The error that the load failed with, or that `make` gave; `nil` if there was none.
     var failure: ReadStruct<ReadError>? {
         refusal ?? calls.compactMap { if case .failure(let error) = $0.call { error } else { nil } }.first
     }
 
-    /// In short, for a finding.
+    /// A short form for a finding.
     var summary: String {
         guard isMade else { return "make refused it" }
         let names = events.map(\.call.function)

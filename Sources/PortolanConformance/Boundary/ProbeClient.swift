@@ -11,67 +11,67 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// The client that a plugin's load is lent: it writes down each call with its thread, and answers by its script. It forgives everything, so that
-/// one breach does not hide another.
+/// The client that a plugin's load borrows. It records each call with its thread, and responds as its script says.
+/// It tolerates all violations, so that one violation does not hide another.
 @safe
 final class ProbeClient: @unchecked Sendable {  // … because all that changes is behind the monitor
     let script: ClientScript
     let table: GuardedTable<portolan_client>
     private let callLog: CallLog
-    /// What the load's own side of the judge does when the load calls `wake`, or is to be resumed.
+    /// The condition lock also wakes the runner's side of the load when the load calls `wake`, or is to be resumed.
     let state = ConditionLock(State())
 
     struct State {
         var calls: [RecordedCall] = []
         var body: [UInt8] = []
-        /// How many bytes came, also those that are not kept.
+        /// The number of body bytes received, including those that are not recorded.
         var bodyLength: Int64 = 0
-        /// How many events there were.
+        /// The number of events.
         var eventCount = 0
         var challengeCount = 0
         var bodyPiece = 0
-        /// How many bytes of an endless body were given.
+        /// The number of bytes given of an endless body.
         var bodyGiven: Int64 = 0
         var bodyOffset = 0
-        /// How often a slow body has said WAIT since its last piece, and whether it has said that the next is there.
+        /// The number of WAITs of a slow body since its last piece, and whether the next piece was announced.
         var bodyWaits = 0
         var isBodyReady = false
         var pauseCount = 0
-        /// It has asked for what never comes.
+        /// The load waits for something that never comes.
         var isWaiting = false
         var running = 0
-        /// The function of the load that each thread is in.
+        /// The load function that is running on each thread.
         var functions: [Int32: LoadFunction] = [:]
         var isStopped = false
         var hasEnded = false
         var stage = RecordedCall.Stage.made
-        /// The last answer to a challenge, lent until the next call.
+        /// The last answer to a challenge, borrowed by the plugin until its next call.
         var lentAnswer: AnswerImage?
         var oldAnswers: [AnswerImage] = []
-        /// Turns that the load has coming, oldest first.
+        /// The pending calls into the load, oldest first.
         var turns: [Turn] = []
-        /// Inner loads that were opened; they live as long as the client.
+        /// The nested loads that were opened; they live as long as the client.
         var nested: [ProbedNestedLoad] = []
-        /// Time that each thread has spent in the client.
+        /// The time that each thread has spent in the client.
         var timeInside: [Int32: Duration] = [:]
     }
 
-    /// What the load has watched.
+    /// The descriptors and timers that the load watches.
     let watches: ProbedWatches
 
     enum Turn: Hashable, Sendable {
         case resume, woken, answered, stop
-        /// Something that is watched is ready.
+        /// A watched descriptor or timer is ready.
         case ready
     }
 
-    /// No body is kept beyond this.
+    /// The limit of the recorded body, in bytes.
     private static let largestBody = 1 << 28
 
-    /// What the load is for, so that an inner one differs from it.
+    /// The request of the load; a nested load derives its request from it.
     let request: Request
     private let instanceContext: InstanceContext
-    /// What loads inside of this one go through.
+    /// Loads the nested loads of this load.
     var inner: InnerLoads { instanceContext.inner }
     private let isBlocking: Bool
 
@@ -89,20 +89,20 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         unsafe GuardedTable.object(of: pointer, as: ProbeClient.self)
     }
 
-    // MARK: Calls of the plugin's
+    // MARK: Calls by the plugin
 
-    /// Writes a call down and answers it.
+    /// Records a call and returns the flow.
     ///
-    /// - Parameter answer: what to say, unless the load is over for the caller.
+    /// - Parameter answer: Returns the flow, unless the load is stopped.
     func take(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
         let thread = portolan_thread_number()
         let start = MonotonicTime.now
-        // Each call but those that any thread makes ends what was lent in the one before.
+        // Each call ends the borrow of the call before it, except calls that any thread may make.
         if script.takesAnswersAway, isBlocking, !call.isForAnyThread { state.withLock(\.lentAnswer)?.poison() }
-        // Each event has a number of its own, also one that breaks in on another: what is done at one is done once.
+        // Each event has its own number, also an overlapping one, so that the action for an event happens once.
         let (index, overlaps) = state.withLock { state in
             defer { if call.isEvent { state.eventCount += 1 } }
-            // What may come from any thread breaks in on nothing.
+            // A call that any thread may make overlaps nothing.
             guard !call.isForAnyThread else { return (state.eventCount, 0) }
             state.running += 1
             return (state.eventCount, state.running - 1)
@@ -127,7 +127,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         return flow
     }
 
-    /// What a call does to the life of the load.
+    /// Updates the stage of the load after a call.
     private func note(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
         switch call {
         case .finish, .failure: state.hasEnded = true
@@ -142,7 +142,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         }
     }
 
-    /// The answer to a delivery that may be paused.
+    /// The flow for a delivery that may be paused.
     func delivery(_ call: ClientCall) -> portolan_flow {
         if isBlocking { waitInPause(call) }
         return take(call) { [script, isBlocking] state in
@@ -156,7 +156,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         }
     }
 
-    /// In a delivery of a blocking load, which returns when its pause is over, or when it is stopped.
+    /// Waits in a delivery of a blocking load until the pause ends, or until the load is stopped.
     private func waitInPause(_ call: ClientCall) {
         let time = state.withLockBroadcasting { state -> Duration? in
             guard script.pauses(call, after: state.pauseCount), !state.isStopped else { return .zero }
@@ -192,7 +192,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         let before = timeInside(thread)
         defer { state.withLock { $0.timeInside[thread] = before + (MonotonicTime.now - start) } }
         let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
-        // What comes when nothing may is another rule's, and no part of the body.
+        // Another rule reports data at a time when none is allowed. It is not part of the body.
         let isTold = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
         let first = unsafe isReadable && !script.isTerse ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
@@ -243,13 +243,14 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : count
     }
 
-    /// In a call for which there will be nothing: a blocking load waits in it until it is stopped.
+    /// Handles a call that never gets a result. A blocking load waits here until it is stopped.
     private func waitForStop() {
         state.withLockBroadcasting { $0.isWaiting = true }
         if isBlocking { state.wait { $0.isStopped ? () : nil } }
     }
 
-    /// Whether an event-driven load is told to wait for the next piece. One that asks in a circle gets it in the end, so that the circle does.
+    /// Whether an event-driven load receives WAIT for the next piece. A plugin that polls eventually gets data, so that
+    /// its loop ends.
     private func mustWait(_ state: inout State) -> Bool {
         guard !isBlocking else { return false }
         switch script.bodySource {
@@ -284,7 +285,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         if script.decision == .never { waitForStop() }
         let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
         let flow = take(.challenge(challenge)) { [script] state in
-            // Kept for a while, as a plugin that breaks the contract may still look at it.
+            // Retained for a while, because a plugin that breaks the contract may still read it.
             if let old = state.lentAnswer { state.oldAnswers = state.oldAnswers.suffix(7) + [old] }
             // `try?` because without memory there is no answer: the load is over then.
             state.lentAnswer = try? AnswerImage(script.answer(state.challengeCount))
@@ -303,7 +304,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         return flow
     }
 
-    /// Opens an inner load, which lives as long as the client.
+    /// Opens a nested load, which lives as long as the client.
     func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
         callLog.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number())
         let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.inner)
@@ -318,18 +319,19 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         }
     }
 
-    /// How long `thread` has been in the client so far.
+    /// The time that `thread` has spent in the client so far.
     func timeInside(_ thread: Int32) -> Duration { state.withLock { $0.timeInside[thread] ?? .zero } }
 
     func isStopped() -> Int32 {
         take(.isStopped) == PORTOLAN_STOPPED ? 1 : 0
     }
 
-    // MARK: Calls of the judge's
+    // MARK: Calls by the runner
 
-    /// Waits until the load is paused or waits for what never comes: in its call where it blocks, else once the turn in which it was told has returned.
+    /// Waits until the load is paused, or waits for something that never comes. A blocking load waits in its call; of
+    /// an event-driven load, the call that received PAUSE or WAIT has returned.
     ///
-    /// - Returns: `false` where it ended before that, `nil` where neither came.
+    /// - Returns: `false` if the load ended before that, `nil` if neither happened within `limit`.
     func waitUntilHeld(atMost limit: Duration) -> Bool? {
         state.wait(atMost: limit) { [isBlocking] state in
             if state.isWaiting, isBlocking { return true }
@@ -351,13 +353,13 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     }
 }
 
-/// An answer to a challenge, as a plugin is lent it.
+/// An answer to a challenge, as the plugin borrows it.
 @safe
-final class AnswerImage: @unchecked Sendable {  // … because it does not change until it is taken away
+final class AnswerImage: @unchecked Sendable {  // … because it does not change until it is made inaccessible
     private let pages: ReadOnlyPages<portolan_answer>
     var pointer: UnsafePointer<portolan_answer> { unsafe pages.pointer }
 
-    /// - Throws: where no memory can be mapped.
+    /// - Throws: If no memory can be mapped.
     init(_ answer: ClientScript.ChallengeAnswer) throws(CheckSkipped) {
         unsafe pages = try unsafe ReadOnlyPages { arena in
             var image = unsafe portolan_answer()
@@ -376,6 +378,6 @@ final class AnswerImage: @unchecked Sendable {  // … because it does not chang
         }
     }
 
-    /// From now on nobody can look at it.
+    /// Makes the memory inaccessible.
     func poison() { unsafe pages.poison() }
 }

@@ -10,12 +10,13 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// A handler of an instance, asked as the host asks it.
+/// A handler of an instance, called as the host calls it.
 struct ProbedHandler: Sendable {
     let instance: ProbedInstance
     let description: DescribedHandler
 
-    /// - Parameter poisoning: whether the request's memory is taken away, and not just given back, when the question has returned.
+    /// - Parameter poisoning: Whether the request's memory becomes inaccessible, and is not just freed, when the call
+    ///   has returned.
     func canInit(_ request: Request, poisoning: Bool = false) throws(CheckSkipped) -> Bool {
         let image = try RequestImage(request, instance.argumentMemory)
         defer {
@@ -30,7 +31,7 @@ struct ProbedHandler: Sendable {
         return unsafe function(instance.state, lent.pointer) != 0
     }
 
-    /// What was given as the difference of the canonical form, one for each time.
+    /// Calls `canonical_request`, and returns what the plugin gave, one element per call of `portolan_canonical`.
     func canonicalForm(of request: Request) throws(CheckSkipped) -> ProbedForm {
         let form = ProbedForm()
         guard let function = unsafe description.functions.canonical_request else { return form }
@@ -50,7 +51,7 @@ struct ProbedHandler: Sendable {
         return form
     }
 
-    /// A request that is asked about several times.
+    /// A request that is passed to the plugin several times.
     func lent(_ request: Request) throws(CheckSkipped) -> RequestImage {
         let image = try RequestImage(request, instance.argumentMemory)
         instance.keep(image)
@@ -63,7 +64,7 @@ struct ProbedHandler: Sendable {
     }
 }
 
-/// What a plugin gave to the `portolan_canonical` that it was lent.
+/// What a plugin gave to the `portolan_canonical` that it borrowed.
 final class ProbedForm: @unchecked Sendable {  // … because all that changes is behind the monitor
     private let state = ConditionLock((given: [ReadStruct<ReadChange>](), late: 0, strange: 0, isOpen: true))
     private let thread = pthread_self()
@@ -79,8 +80,8 @@ final class ProbedForm: @unchecked Sendable {  // … because all that changes i
     func close() { state.withLock { $0.isOpen = false } }
 
     var given: [ReadStruct<ReadChange>] { state.withLock(\.given) }
-    /// How often something was given after the function had returned.
+    /// The number of calls after the function had returned.
     var late: Int { state.withLock(\.late) }
-    /// How often something was given from another thread.
+    /// The number of calls from another thread.
     var strange: Int { state.withLock(\.strange) }
 }

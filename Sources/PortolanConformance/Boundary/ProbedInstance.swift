@@ -6,27 +6,29 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// An instance of a plugin that the judge started.
+/// An instance of a plugin that the runner started.
 @safe
-final class ProbedInstance: @unchecked Sendable {  // … because what it holds stays to its end, and the state is the plugin's own to guard
+final class ProbedInstance: @unchecked Sendable {  // … because what it holds stays to its end, and the plugin guards its own state
     let plugin: DescribedPlugin
     let host: TestHost
     let instanceContext: InstanceContext
     var callLog: CallLog { instanceContext.callLog }
-    /// How it is lent memory.
+    /// How the plugin borrows memory.
     var argumentMemory: ArgumentMemory { host.argumentMemory }
     private(set) var state: UnsafeMutableRawPointer?
 
-    /// How a start ended.
+    /// The outcome of a start.
     enum Start {
         case started(ProbedInstance)
-        /// What was given to the refusal, one for each time.
+        /// The errors that were given to the refusal, one element per call.
         case refused([ReadStruct<ReadError>])
     }
 
-    /// What a plugin that breaks the contract may still look at: it lives as long as the instance is judged, unless that is limited.
+    /// Objects that a plugin that breaks the contract may still read. They live as long as the instance, unless `limit`
+    /// is set.
     private let kept = Mutex<(objects: [any Sendable], limit: Int?)>(([], nil))
-    /// All that were ended stay: what a plugin does to one afterwards is REG-07's and LIFE-08's to judge, and no other's to crash on.
+    /// All ended instances stay alive. REG-07 and LIFE-08 report later uses, and no other check crashes because of
+    /// them.
     private static let ended = Mutex<[ProbedInstance]>([])
 
     private init(_ plugin: DescribedPlugin, _ host: TestHost, _ instanceContext: InstanceContext, _ state: UnsafeMutableRawPointer?) {
@@ -61,13 +63,13 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
             guard let limit = kept.limit, kept.objects.count > limit else { return nil }
             return kept.objects.removeFirst()
         }
-        // Outside of the lock: it may be a load.
+        // Outside of the lock, because the object may be a load.
         withExtendedLifetime(last) {}
     }
 
-    /// Keeps all from now on.
+    /// Retains all objects from now on.
     ///
-    /// - Returns: how many there are, for ``keepFew(since:)``.
+    /// - Returns: The number of objects, for ``keepFew(since:)``.
     func keepAll() -> Int {
         kept.withLock { kept in
             kept.limit = nil
@@ -75,8 +77,8 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
         }
     }
 
-    /// Lets go of what was kept before `count`, and keeps no more than there are now, and the last ones, from now on, so that the judge's own memory
-    /// does not grow with the number of loads.
+    /// Releases the objects before `count`. From now on, retains only the newest objects: at most as many as remain
+    /// now, or 64. So the runner's own memory does not grow with the number of loads.
     func keepFew(since count: Int) {
         let old = kept.withLock { kept in
             defer {
@@ -85,11 +87,11 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
             }
             return kept.objects.prefix(count)
         }
-        // Outside of the lock: they may be loads.
+        // Outside of the lock, because the objects may be loads.
         withExtendedLifetime(old) {}
     }
 
-    /// Notes which of its const arguments the plugin has written to.
+    /// Records which of its const arguments the plugin has written to.
     func noteChanges() {
         let objects = kept.withLock(\.objects) + [host]
         for object in objects { if let what = (object as? any ConstArgument)?.changed { instanceContext.changes.note(what) } }
@@ -97,7 +99,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
 
     func end() {
         callLog.entering("deinit") { unsafe plugin.functions.deinit?(state) }
-        // What the plugin has not freed by now, nothing leads to (MEM-04).
+        // From here on, no pointer leads to memory that the plugin has not freed (MEM-04).
         unsafe state = nil
         instanceContext.open.end()
         host.end()
@@ -106,11 +108,11 @@ final class ProbedInstance: @unchecked Sendable {  // … because what it holds 
     }
 }
 
-/// What a function gives to the `portolan_refusal` that it is lent.
+/// Collects what a function gives to the `portolan_refusal` that it borrows.
 final class ProbedRefusal {
     private var given: [ReadStruct<ReadError>] = []
 
-    /// Calls `body` with a refusal to give to.
+    /// Calls `body` with a refusal, and returns the errors that it received.
     static func collect(_ argumentMemory: ArgumentMemory = .freely, _ body: (UnsafeMutablePointer<portolan_refusal>) -> Void)
         throws(CheckSkipped) -> [ReadStruct<
             ReadError

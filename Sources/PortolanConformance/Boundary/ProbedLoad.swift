@@ -5,20 +5,21 @@ import CThreadTrace
 import PortolanCore
 import PortolanPlugins
 
-/// A load of a plugin's, and the judge's turns for it: all calls into it are serial, as the contract has it, on a thread of its own.
+/// A load of a plugin, and the runner's calls into it. The calls are serial, as the contract requires, and run on the
+/// load's own thread.
 @safe
-final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because what changes is behind monitors; the load is the plugin's own
+final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because what changes is behind monitors; the plugin guards its load
     let client: ProbeClient
     let handler: ProbedHandler
     private let image: RequestImage
     private let load: UnsafeMutableRawPointer?
-    /// What `make` gave to its refusal, one for each time.
+    /// The errors that `make` gave to its refusal, one element per call.
     let refusals: [ReadStruct<ReadError>]
     private let life = ConditionLock(Life())
 
     private struct Life {
         var hasStarted = false
-        /// No call into the load is to come but `destroy`.
+        /// No more calls into the load will follow except `destroy`.
         var isIdle = false
         var isDestroyed = false
         var stopsRunning = 0
@@ -26,7 +27,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         var threadChanges: [String] = []
     }
 
-    /// Makes a load, on the calling thread.
+    /// Makes a load on the calling thread.
     init(_ request: RequestImage, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) {
         guard let make = unsafe handler.description.functions.make else { throw CheckSkipped("the handler has no function make (DESC-05)") }
         self.handler = handler
@@ -46,10 +47,10 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
 
     var changed: String? { image.changed }
 
-    /// Whether `make` gave a load.
+    /// Whether `make` returned a load.
     var isMade: Bool { unsafe load != nil }
 
-    // MARK: Its turns
+    // MARK: Calls into the load
 
     func start() throws(CheckSkipped) {
         guard isMade else { return }
@@ -65,7 +66,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         }
     }
 
-    /// As ``start()``, on the calling thread, which waits until no call into the load is to come but `destroy`.
+    /// Does the same as ``start()`` on the calling thread, and returns when only `destroy` remains to be called.
     func runHere() {
         guard isMade else { return }
         life.withLock { $0.hasStarted = true }
@@ -89,7 +90,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
                     longPauses -= 1
                     Polling.watch(time)
                     if client.script.wakesInPause { unsafe call(.woken, table.woken) }
-                    // A stop may come in a pause.
+                    // A stop may come during the pause.
                     if client.state.withLock(\.isStopped) { continue }
                 }
                 client.state.withLock { if $0.stage == .paused { $0.stage = .started } }
@@ -99,7 +100,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
                 client.state.withLock { ($0.isBodyReady, $0.bodyWaits) = (true, 0) }
                 unsafe call(.woken, table.woken)
             case .ready:
-                // What can be read waits while the load is paused.
+                // Readable descriptors are not reported while the load is paused.
                 guard client.watches.takeNews(isPaused: client.state.withLock { $0.stage == .paused }) else { continue }
                 unsafe call(.woken, table.woken)
             case .answered:
@@ -111,7 +112,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         }
     }
 
-    /// Waits for the next turn; `nil` when none will come any more.
+    /// Waits for the next call to make; `nil` when none will follow.
     private func nextTurn() -> ProbeClient.Turn? {
         client.state.wait { state in
             if let stop = state.turns.firstIndex(of: .stop) {
@@ -152,24 +153,25 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
             let changes = ThreadEnvironment.taken().changes(since: surroundings).map { "\(function.rawValue) had returned, \($0)" }
             life.withLock { $0.threadChanges += changes }
         }
-        // The client's own time is not the plugin's, nor what other programs take on a busy machine.
+        // Subtract the client's own time, and the time that other programs took on a busy machine.
         let time = MonotonicTime.now - start - (client.timeInside(thread) - before) - (ProcessorWait.ofThisThread - waited)
         life.withLock { $0.turnTimes.append((function, time)) }
     }
 
-    /// Waits until no call into the load is to come but `destroy`; `false` where that takes longer.
+    /// Waits until only `destroy` remains to be called; returns `false` if that takes longer than `limit`.
     func waitUntilIdle(_ limit: Duration) -> Bool {
         guard isMade, life.withLock(\.hasStarted) else { return true }
         return life.wait(atMost: limit) { $0.isIdle ? true : nil } ?? false
     }
 
-    /// Nobody wants the rest. An event-driven load gets its turn for it, a blocking one the call beside its run.
+    /// Stops the load. An event-driven load receives `stop` on its thread; a blocking load receives it on this thread,
+    /// beside `run`.
     ///
-    /// - Parameter isLate: also where it has told its end, and its run has not returned.
+    /// - Parameter isLate: Whether `stop` is also called after the load delivered its end, if `run` has not returned.
     func stop(isLate: Bool = false) {
         let (hasStarted, isIdle) = life.withLock { ($0.hasStarted, $0.isIdle) }
         let isBlocking = handler.description.isBlocking
-        // Before the turn in which the load may close what was watched (watch.h).
+        // Before the call in which the load may close the watched descriptors (watch.h).
         client.watches.giveUp()
         let isDue = client.state.withLockBroadcasting { state in
             let isDue = hasStarted && !isIdle && (isLate || !state.hasEnded)
@@ -182,10 +184,10 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         if isDue, isBlocking { unsafe call(.stop, handler.description.loads.stop) }
     }
 
-    /// The last call. Not before the load is idle.
+    /// Makes the last call into the load. The load must be idle.
     ///
-    /// - Parameter poisoning: whether request and client are taken away when it has returned.
-    /// - Returns: how long it took.
+    /// - Parameter poisoning: Whether the request and the client become inaccessible when the call has returned.
+    /// - Returns: The time that the call took.
     @discardableResult
     func destroy(poisoning: Bool = false) -> Duration {
         let start = MonotonicTime.now
@@ -204,7 +206,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because wha
         return time
     }
 
-    // MARK: What came of it
+    // MARK: The record
 
     var record: LoadRecord {
         let (calls, body) = client.state.withLock { ($0.calls, $0.body) }

@@ -7,16 +7,17 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// An inner load that a plugin opened through `portolan.nested/1`: the judge loads it whole, and gives it in pieces.
+/// A nested load that a plugin opened through `portolan.nested/1`. The runner loads it completely, and gives it in
+/// pieces.
 @safe
-final class ProbedNestedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's turns
-    /// It holds this one for as long as it lives.
+final class ProbedNestedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's own calls
+    /// The client retains this object for as long as it lives.
     private unowned let outer: ProbeClient
     private let isBlocking: Bool
-    /// How it was opened.
+    /// The change that it was opened with.
     let change: ReadStruct<ReadChange>
     private let state = ConditionLock(State())
-    /// The bytes that `next` has lent.
+    /// The bytes that the plugin borrowed from `next`.
     private var lent: UnsafeMutableRawBufferPointer?
     private var response: Shared<portolan_response>?
     private var error: Shared<portolan_error>?
@@ -24,15 +25,15 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
     private struct State {
         var outcome: InnerLoads.Outcome?
         var offset = 0
-        /// How many pieces of the body were given, and how many while the outer load was paused.
+        /// The number of body pieces given in total, and given while the outer load was paused.
         var (pieces, piecesInPause) = (0, 0)
-        /// Why the body ends where it does.
+        /// The error that ends the body early.
         var cut: LoadError?
         var closes = 0
-        /// How often it was used after it was closed.
+        /// The number of uses after the close.
         var lateUses = 0
         var isClosedInDestroy = false
-        /// The plugin was told that it has failed.
+        /// The plugin was notified of the failure.
         var hasToldFailure = false
         /// The outer load was stopped.
         var isStopped = false
@@ -73,15 +74,15 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
 
     deinit { unsafe lent?.deallocate() }
 
-    // MARK: What the plugin calls
+    // MARK: Calls by the plugin
 
-    /// What came of it; `nil` where it is not there yet, and the plugin does not wait.
+    /// The outcome; `nil` if it is not available yet and the plugin does not block, or if the outer load was stopped.
     private func outcome() -> InnerLoads.Outcome? {
         guard isBlocking else { return state.withLock(\.outcome) }
         return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
     }
 
-    /// The outer load was stopped: whoever waits here comes back.
+    /// Stops waiting, because the outer load was stopped.
     func stop() {
         state.withLockBroadcasting { $0.isStopped = true }
     }
@@ -145,22 +146,22 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
         return unsafe lent.pointer
     }
 
-    /// The plugin has done with it.
+    /// Records that the plugin closed the load.
     func close() {
         let thread = portolan_thread_number()
         let isDestroyed = outer.state.withLock { $0.functions[thread] == .destroy }
         state.withLock { ($0.closes, $0.isClosedInDestroy) = ($0.closes + 1, $0.isClosedInDestroy || isDestroyed) }
     }
 
-    /// How often it was closed, and used after that, and whether it was closed in destroy.
+    /// The number of closes, the number of uses after the first close, and whether it was closed in `destroy`.
     var use: (closes: Int, late: Int, isInDestroy: Bool) { state.withLock { ($0.closes, $0.lateUses, $0.isClosedInDestroy) } }
     var hasToldFailure: Bool { state.withLock(\.hasToldFailure) }
-    /// How many pieces of its body were given, and how many of these while the outer load was paused.
+    /// The number of body pieces given, the number given while the outer load was paused, and the number of bytes.
     var pieces: (all: Int, inPause: Int, bytes: Int) { state.withLock { ($0.pieces, $0.piecesInPause, $0.offset) } }
 
     // MARK: The table
 
-    /// The pointer that the plugin has is the object's own.
+    /// The plugin's handle is the address of this object.
     var handle: OpaquePointer { unsafe OpaquePointer(Unmanaged.passUnretained(self).toOpaque()) }
 
     static func at(_ handle: OpaquePointer) -> ProbedNestedLoad {
@@ -185,22 +186,22 @@ extension ClientScript.Inner {
         }
     }
 
-    /// What the response announces.
+    /// The length that the response announces.
     fileprivate func length(of data: Data) -> Int64 {
         switch self {
         case .announcing(let length): length
-        // As of a peer that does not say it: what is missing shows at the end alone.
+        // As from a peer that does not announce a length, so that the missing bytes show only at the end.
         case .cut: -1
         case .loaded, .bytes, .mutated, .failing, .silent: Int64(data.count)
         }
     }
 
-    /// What the inner load fails with.
+    /// The code of the error that the nested load fails with.
     var failure: LoadError.Code? {
         if case .failing(let code) = self { code } else { cut?.code }
     }
 
-    /// Why the body ends before its end.
+    /// The error that ends the body early.
     fileprivate var cut: LoadError? {
         switch self {
         case .cut(let count): LoadError(.truncated, message: "the judge has the inner body end after \(count) bytes")
@@ -210,7 +211,7 @@ extension ClientScript.Inner {
     }
 }
 
-/// A value as a plugin is lent it, shared.
+/// A value that the plugin borrows, shared.
 @safe
 private final class Shared<Root>: @unchecked Sendable {  // … because it does not change
     private let lent: CStorage<Root>

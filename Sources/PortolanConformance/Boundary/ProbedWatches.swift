@@ -10,13 +10,14 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// What one load has watched through `portolan.watch/1`: by what the loader watches with, and with what was wrong written down.
+/// The descriptors and timers that one load watches through `portolan.watch/1`. Uses the loader's own watches, and
+/// records errors of the plugin.
 final class ProbedWatches: Sendable {
-    /// What a load did wrong.
+    /// An error in the use of the extension.
     enum Flaw: Hashable, Sendable {
-        /// It blocks, and so has a thread that can wait. WATCH-01
+        /// The load blocks, and so has a thread that can wait. WATCH-01
         case isOfBlockingLoad
-        /// Bits or a number that are not published. WATCH-02
+        /// Readiness bits or a timer number that are not published. WATCH-02
         case bits(Int32)
         case timer(Int32)
         /// A descriptor was closed while it was watched. WATCH-03
@@ -27,7 +28,7 @@ final class ProbedWatches: Sendable {
     private let isBlocking: Bool
     /// Whether the system has no more watches.
     private let refusesAll: Bool
-    /// The load is to be called.
+    /// Called when the load should be called.
     private let whenReady: @Sendable () -> Void
 
     private struct State {
@@ -41,15 +42,13 @@ final class ProbedWatches: Sendable {
         (self.isBlocking, self.refusesAll, self.whenReady) = (isBlocking, refusesAll, whenReady)
     }
 
-    /// What was done wrong; empty where nothing was.
     var flaws: [Flaw] { state.withLock(\.flaws) }
-    /// Whether anything was watched at all.
     var isUsed: Bool { state.withLock(\.isUsed) }
 
-    /// Whether the load is to be called for what was ready; it is not asked twice for the same.
+    /// Whether the load should be called for something that became ready. The same event counts once.
     func takeNews(isPaused: Bool) -> Bool { state.withLock(\.watches)?.takeNews(isPaused: isPaused) ?? false }
 
-    /// Nothing is watched any more, and nothing will be.
+    /// Ends all watches, and allows no new ones.
     func giveUp() {
         let watches = state.withLock { state in
             state.isOver = true
@@ -58,7 +57,7 @@ final class ProbedWatches: Sendable {
         watches?.giveUp()
     }
 
-    // MARK: What the plugin calls
+    // MARK: Calls by the plugin
 
     func watch(_ descriptor: Int32, _ readiness: Int32) -> Int32 {
         guard let watches = open() else { return isBlocking ? EPERM : PORTOLAN_STOPPED.rawValue }
@@ -88,7 +87,7 @@ final class ProbedWatches: Sendable {
 
     private func note(_ flaw: Flaw) { state.withLock { if !$0.flaws.contains(flaw) { $0.flaws.append(flaw) } } }
 
-    /// `nil` where the load may not watch, or is over.
+    /// Returns the watches; `nil` if the load may not watch, or is over.
     private func open() -> DescriptorWatches? {
         if isBlocking { note(.isOfBlockingLoad) }
         return state.withLock { state in

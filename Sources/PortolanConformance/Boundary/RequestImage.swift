@@ -4,17 +4,17 @@ import CPortolan
 import PortolanCore
 import PortolanPlugins
 
-/// A request as a plugin is lent it, in pages of its own.
+/// A request as the plugin borrows it, on separate memory pages.
 @safe
-final class RequestImage: ConstArgument, @unchecked Sendable {  // … because the memory does not change until it is taken away
+final class RequestImage: ConstArgument, @unchecked Sendable {  // … because the memory does not change until it is made inaccessible
     private let parts: ReadOnlyPages<portolan_request>
     private let table: GuardedTable<portolan_request>
-    /// As they were lent, where nobody may write to them.
+    /// The state of the pages when the plugin received them, if they are read-only.
     private var protected: [PageState?]?
-    /// What it is the image of.
+    /// The request that the image represents.
     let request: Request
 
-    /// - Parameter text: the URL as the caller wrote it, where that is not the way it is written now.
+    /// - Parameter text: The URL as the caller wrote it, if it differs from the serialized URL.
     init(_ request: Request, _ argumentMemory: ArgumentMemory = .freely, asked text: String? = nil) throws(CheckSkipped) {
         self.request = request
         unsafe parts = try unsafe ReadOnlyPages { arena in
@@ -35,14 +35,14 @@ final class RequestImage: ConstArgument, @unchecked Sendable {  // … because t
         return "the request of \(request.url.shortDescription)"
     }
 
-    /// The one that lent the image at `pointer`.
+    /// The object whose image is at `pointer`.
     static func at(_ pointer: UnsafePointer<portolan_request>) -> RequestImage {
         unsafe GuardedTable.object(of: UnsafeMutablePointer(mutating: pointer), as: RequestImage.self)
     }
 
     var pointer: UnsafePointer<portolan_request> { unsafe UnsafePointer(table.pointer) }
 
-    /// From now on nobody can look at it.
+    /// Makes the memory inaccessible.
     func poison() {
         unsafe parts.poison()
         unsafe table.poison()

@@ -6,12 +6,12 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// The host as an instance of a plugin sees it: writes down what it is asked.
+/// The host as an instance of a plugin sees it. Records the plugin's calls.
 @safe
 final class TestHost: ConstArgument, @unchecked Sendable {  // … because all that changes is behind the mutex
     let table: GuardedTable<portolan_host>
     private let configuration: ReadOnlyPages<Configuration>
-    /// As it was lent, where nobody may write to it.
+    /// The state of the pages when the plugin received them, if they are read-only.
     private var protected: PageState?
     private let callLog: CallLog
     private let state = Mutex(State())
@@ -23,12 +23,12 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
 
     struct Call: Hashable, Sendable {
         let function: String
-        /// The text that was logged, or the identifier that was asked for.
+        /// The text that was logged, or the identifier of the extension that was requested.
         let text: String
         let isAfterEnd: Bool
     }
 
-    /// What the table points at.
+    /// The values that the table points at.
     @unsafe
     private struct Configuration {
         var version = unsafe portolan_string()
@@ -40,7 +40,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
     let argumentMemory: ArgumentMemory
     private let extensions: Set<String>
 
-    /// What a host of this version offers beyond the contract.
+    /// The extensions that a host of this version offers.
     static let allExtensions: Set<String> = [TestHostExtensions.nested, TestHostExtensions.watch]
 
     init(_ configuration: PluginConfiguration, offering extensions: Set<String>, _ argumentMemory: ArgumentMemory, callLog: CallLog)
@@ -90,13 +90,13 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
     private func note(_ function: String, _ text: String) {
         callLog.note("host.\(function) \(text)", thread: portolan_thread_number())
         state.withLock { state in
-            // Of a plugin that logs each load the first ones say enough; those after the end are REG-07's.
+            // If a plugin logs each load, the first messages are enough. Messages after the end are for REG-07.
             guard state.calls.count < 1000 || state.hasEnded else { return }
             state.calls.append(Call(function: function, text: text, isAfterEnd: state.hasEnded))
         }
     }
 
-    /// `deinit` has returned.
+    /// Records that `deinit` has returned.
     func end() {
         state.withLock { $0.hasEnded = true }
     }

@@ -3,13 +3,13 @@
 import CPortolan
 import PortolanPlugins
 
-/// The extensions that the judge offers: `portolan.nested/1` and `portolan.watch/1`.
+/// The extensions that the runner offers: `portolan.nested/1` and `portolan.watch/1`.
 @safe
 enum TestHostExtensions {
     static let nested = PORTOLAN_NESTED
     static let watch = PORTOLAN_WATCH
 
-    /// The table of an extension; `nil` for one that the judge does not have.
+    /// The table of an extension; `nil` if the runner does not offer it.
     static func table(_ identifier: String) -> UnsafeRawPointer? {
         switch identifier {
         case nested: unsafe UnsafeRawPointer(nestedTable.pointer)

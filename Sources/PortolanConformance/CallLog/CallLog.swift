@@ -10,7 +10,8 @@ import Synchronization
     import Musl
 #endif
 
-/// The last calls across the boundary, in memory that outlives the process that writes it: what a crash leaves to be read.
+/// The last calls between runner and plugin, in memory that outlives the process that writes it, so that they can be
+/// read after a crash.
 @safe
 final class CallLog: @unchecked Sendable {  // … because lines are written and read by one thread of a process at a time
     static let lineCount = 64
@@ -19,12 +20,13 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     private static var wordsStart: Int { headSize + lineCount * lineSize }
     private static var size: Int { wordsStart + MemoryLayout<UInt32>.size + Int(PORTOLAN_LAST_WORDS) }
 
-    /// The number of lines so far, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write to it: nothing here is trusted.
+    /// The number of lines so far, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write
+    /// to this memory, so nothing in it is trusted.
     private let memory: UnsafeMutableRawPointer
     private let start = MonotonicTime.nanoseconds
     private let lock = Mutex(())
 
-    /// - Throws: where no memory can be mapped.
+    /// - Throws: If no memory can be mapped.
     init() throws(CheckSkipped) {
         let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
         guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
@@ -33,7 +35,8 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         unsafe memory = mapped
     }
 
-    /// The same memory, with times that begin now: for a process that ends with what it was made for, and never gives the memory back.
+    /// Uses the same memory with times that begin now. For a process that exits after its check, and never unmaps the
+    /// memory.
     private init(restarting callLog: CallLog) {
         unsafe memory = unsafe callLog.memory
         unsafe _ = Unmanaged.passRetained(callLog)
@@ -43,15 +46,15 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
 
     deinit { leave() }
 
-    /// Gives the memory back in this process alone, which has no more to do with it.
+    /// Unmaps the memory in this process alone, which must not use it again.
     func leave() { unsafe munmap(memory, Self.size) }
 
-    /// Where a handler of signals writes.
+    /// The place where a signal handler writes.
     var lastWords: UnsafeMutablePointer<portolan_last_words> {
         unsafe (memory + Self.wordsStart).assumingMemoryBound(to: portolan_last_words.self)
     }
 
-    /// What a crash left.
+    /// The bytes that a crash left.
     var lastBytes: [UInt8] {
         let count = min(Int(clamping: unsafe lastWords.pointee.count), Int(PORTOLAN_LAST_WORDS))
         return unsafe Array(UnsafeRawBufferPointer(start: memory + Self.wordsStart + MemoryLayout<UInt32>.size, count: count))
@@ -63,7 +66,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
         let line = Array("\(microseconds / 1000).\(padded) ms  thread \(thread)  \(what)".utf8.prefix(Self.lineSize - 1)) + [0]
         lock.withLock { _ in
-            // What is no number of lines, the plugin has written there.
+            // The number is negative only if the plugin has overwritten it.
             let count = max(0, unsafe memory.load(as: Int.self))
             let place = unsafe memory + Self.headSize + count % Self.lineCount * Self.lineSize
             unsafe place.copyMemory(from: line, byteCount: line.count)
@@ -71,9 +74,9 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         }
     }
 
-    /// Runs `body`, a call of the plugin's `function`.
+    /// Runs `body`, a call of the plugin's `function`, and records its begin and its end.
     ///
-    /// - Parameter url: that of a request which the function is given.
+    /// - Parameter url: The URL of the request that the function receives.
     func entering<Result, Failure: Error>(
         _ function: String, url: URLRecord? = nil, thread: Int32 = portolan_thread_number(), _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -83,9 +86,9 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         return try body()
     }
 
-    /// Oldest first.
+    /// The lines, oldest first.
     var lines: [String] {
-        // Of the process that writes; of one that has ended, another's lock is no hindrance.
+        // The lock belongs to the process that writes. The lock of a process that has ended does not matter here.
         lock.withLock { _ in
             let count = unsafe memory.load(as: Int.self)
             guard count > 0 else { return [] }
@@ -97,7 +100,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         }
     }
 
-    /// Forgets every line, and what a crash left.
+    /// Deletes every line, and what a crash left.
     func clear() {
         lock.withLock { _ in unsafe memory.storeBytes(of: 0, as: Int.self) }
         unsafe lastWords.pointee.count = 0

@@ -2,50 +2,51 @@
 
 /// One rule of the plugin contract.
 public struct ConformanceRule: Hashable, Sendable, Identifiable, CustomStringConvertible {
-    /// What breaking it means.
+    /// The consequence of a violation.
     public enum Force: String, Hashable, Sendable {
-        /// A plugin that breaks it fails.
+        /// A plugin that violates the rule fails.
         case must
-        /// A plugin that breaks it is warned.
+        /// A plugin that violates the rule gets a warning.
         case should
     }
 
-    /// What a check needs of the manifest's `conformance` section: a URL that is an example of it.
+    /// The kind of URL that a check needs in the manifest's `conformance` section.
     public enum Scenario: String, Hashable, Sendable, CaseIterable {
         /// Any URL.
         case any
-        /// One that succeeds, without a question, and is no upload.
+        /// A URL that succeeds without a challenge, and is no upload.
         case succeeds
         case fails, large, empty, redirects, challenges, uploads, nested, hangs
         /// A setting that the manifest declares; no URL.
         case setting
     }
 
-    /// What the loader does not have yet, and the rule is about.
+    /// A feature that the rule is about, and that the loader does not have yet.
     public enum Ability: String, Hashable, Sendable {
         case cache, isolation
     }
 
-    /// As in `ORDER-02`; stable once published.
+    /// For example `ORDER-02`; stable once published.
     public let id: String
-    /// 1: it loads and describes itself; 2: one load is right; 3: order, cancellation, flow, threads; 4: stress, faults, leaks, fuzzing;
-    /// 5: performance.
+    /// 1: the library loads and describes itself; 2: one load is correct; 3: order, cancellation, flow, threads; 4:
+    /// stress, faults, leaks, fuzzing; 5: performance.
     public let level: Int
     public let force: Force
-    /// Whether the host enforces it while it runs, too: then a load that breaks it ends with `protocolViolation` and the ID.
+    /// Whether the host also enforces the rule at run time. A load that violates it then ends with `protocolViolation`
+    /// and the ID.
     public let isEnforced: Bool
-    /// What has to hold.
+    /// The requirement.
     public let sentence: String
     /// Why it matters.
     public let reason: String
-    /// How to mend a plugin that breaks it.
+    /// How to repair a plugin that violates the rule.
     public let remedy: String
-    /// `nil`: it is judged without an example.
+    /// The kind of URL that the check needs; `nil` if it needs none.
     public let scenario: Scenario?
-    /// `nil`: it can be judged today.
+    /// The missing feature of the loader; `nil` if the rule can be checked now.
     public let awaits: Ability?
 
-    /// What stands before the number, as in `ORDER`.
+    /// The part of the ID before the number, for example `ORDER`.
     public var category: String { String(id.prefix { $0 != "-" }) }
     public var description: String { id }
 

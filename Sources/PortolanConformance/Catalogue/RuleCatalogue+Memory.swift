@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RuleCatalogue {
-    /// Judged by what Valgrind's memcheck sees while the other checks are made: `portolan check --sanitizer`.
+    /// Checked with the reports of Valgrind's memcheck during the other checks: `portolan check --sanitizer`.
     static let memory: [ConformanceRule] = [
         .must(
             "MEM-01", level: 4,

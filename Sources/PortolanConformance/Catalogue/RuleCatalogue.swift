@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a protocol plugin must do: every rule of the contract, in the order in which the documentation lists them.
+/// All rules of the plugin contract, in the order of the documentation.
 ///
-/// This is the one source: `docs/conformance.md`, `portolan check --list` and the IDs that the C headers name come from here. An ID is
-/// stable once it was published: a rule that goes leaves a gap.
+/// This is the only source: `docs/conformance.md`, `portolan check --list` and the IDs in the C headers come from here.
+/// An ID is stable once it is published; a removed rule leaves a gap.
 public enum RuleCatalogue {
     public static let categories: [RuleCategory] = [
         RuleCategory("DESC", "The library and its descriptor", descriptor),
@@ -39,6 +39,6 @@ public enum RuleCatalogue {
 
     private static let byID = Dictionary(rules.map { ($0.id, $0) }) { first, _ in first }
 
-    /// The rule of this ID, as in `ORDER-02`.
+    /// The rule with this ID, for example `ORDER-02`.
     public static func rule(_ id: String) -> ConformanceRule? { byID[id] }
 }

@@ -2,9 +2,9 @@
 
 /// Rules about one part of the contract.
 public struct RuleCategory: Hashable, Sendable, Identifiable {
-    /// What stands before the number of its rules, as in `ORDER`.
+    /// The part of its rules' IDs before the number, for example `ORDER`.
     public let id: String
-    /// For people.
+    /// The title for readers.
     public let title: String
     public let rules: [ConformanceRule]
 

@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanPlugins
 
-/// BODY: the bytes, and what a response says of them.
+/// BODY: the bytes, and the response's statements about them.
 extension ConformanceCheck {
     static let body: [ConformanceCheck] = [
         ConformanceCheck("BODY-01") { context throws(CheckSkipped) in
@@ -11,7 +11,7 @@ extension ConformanceCheck {
             guard !stated.isEmpty else { throw CheckSkipped("the manifest states no digest, length, MIME type or status") }
             let instance = try context.instance()
             for load in stated {
-                // What a URL outside of the plugin yields is not its own.
+                // The body of a URL outside of the plugin is not the plugin's.
                 guard let last = try context.follow(load, of: instance).last, !last.calls.contains(where: \.isTakenRedirect) else {
                     continue
                 }
@@ -29,7 +29,8 @@ extension ConformanceCheck {
             let instance = try context.instance()
             for load in try context.loads(.succeeds) {
                 var script = CheckContext.script(for: load)
-                // Time in which whoever writes there does so: at first enough for a thread that has to wait for a processor.
+                // Gives a thread time to overwrite the bytes: at first enough for a thread that has to wait for a
+                // processor.
                 script.whileDelivering = { index, call in
                     if index < 8, case .data = call { Polling.watch(.milliseconds(index < 4 ? 40 : 3)) }
                 }
@@ -105,7 +106,7 @@ extension ConformanceCheck {
         eachLoad("BODY-11") { record in
             record.responses.compactMap(\.value).compactMap { response in
                 guard response.url.bytes != nil else { return nil }
-                // `try?` because only whether it parses is asked.
+                // `try?` because only whether it parses matters here.
                 let parses = response.url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
                 return parses ? nil : "the response's URL is \(response.url.quoted)"
             }
@@ -118,9 +119,9 @@ extension ConformanceLoad {
 }
 
 extension LoadRecord {
-    /// In which ways this is not what the manifest states.
+    /// The differences from the manifest's statements.
     fileprivate func differences(from load: ConformanceLoad) -> [String] {
-        // That it fails, and why, is ERR-01's; what came before the failure is stated all the same.
+        // ERR-01 checks the failure and its reason. Events before the failure must still match.
         if load.error == nil, !didFinish { return ["came to \(LoadResult(self).words), and was to succeed"] }
         var found: [String] = []
         if let length = load.length, length != body.count {
@@ -143,7 +144,7 @@ extension LoadRecord {
         return found
     }
 
-    /// The bytes that were counted, whether they could be read or not.
+    /// The number of bytes that were delivered, readable or not.
     fileprivate var countedBytes: Int64 {
         told.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }
     }

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// CANCEL: loads that nobody wants any more.
+/// CANCEL: loads that are stopped.
 extension ConformanceCheck {
     static let cancellation: [ConformanceCheck] = [
         ConformanceCheck("CANCEL-01") { context throws(CheckSkipped) in
@@ -25,7 +25,7 @@ extension ConformanceCheck {
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let start = MonotonicTime.now
                 _ = try context.perform(request, of: instance, CheckContext.script(for: load))
-                // For as long as it takes, and a little more; of one that takes long the first moments.
+                // The time that the load takes and a little more; only the first moments of a long load.
                 let longest = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
                 for _ in 0..<32 {
                     let made = try context.make(request, of: instance, CheckContext.script(for: load))
@@ -47,7 +47,7 @@ extension ConformanceCheck {
         ConformanceCheck("CANCEL-04") { context throws(CheckSkipped) in
             var seen = false
             for scenario in [ConformanceRule.Scenario.succeeds, .hangs] {
-                // `try?` because a manifest without a URL that hangs has others.
+                // `try?` because a manifest without a URL that hangs may have others.
                 guard let loads = try? context.loads(scenario) else { continue }
                 let instance = try context.instance()
                 for load in loads {
@@ -67,7 +67,7 @@ extension ConformanceCheck {
             }
             // … while it is paused, or waits for an answer.
             for isAsked in [false, true] {
-                // `try?` because a manifest without one has others.
+                // `try?` because a manifest without such a URL may have others.
                 guard let loads = try? context.loads(isAsked ? .challenges : .succeeds) else { continue }
                 let instance = try context.instance()
                 for load in loads {
@@ -152,7 +152,8 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// During which of the first calls of a blocking load's client a stop on another thread does not return.
+    /// The name of the client call of a blocking load, among its first three, during which a stop on another thread
+    /// does not return; `nil` if there is none.
     func functionThatHoldsUpStop(of load: ConformanceLoad, _ request: Request, _ instance: ProbedInstance) throws(CheckSkipped) -> String? {
         let slot = Mutex<ProbedLoad?>(nil)
         let returned = ConditionLock<Bool?>(nil)
@@ -174,18 +175,19 @@ extension CheckContext {
         return nil
     }
 
-    /// Fails where a load that did not come to rest is in its function stop.
+    /// Fails if a load that is not idle is in its function `stop`.
     ///
-    /// - Returns: whether it is. Where it is not, its coming to rest late is another rule's.
+    /// - Returns: Whether it is. If not, another rule is about the late end.
     fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: ProbedInstance) -> Bool {
         guard CallLogEntry.place(after: instance.callLog.lines) == " in stop" else { return false }
         fail("'\(load.url)': stop had not returned after \(ValueFormatting.time(shortPatience))")
         return true
     }
 
-    /// Fails where a load that waits in a call of the client's does not come to rest within a second of a stop, or ends itself afterwards.
+    /// Fails if a load that waits in a client call is not idle within a second after a stop, or delivers its end
+    /// afterwards.
     ///
-    /// - Returns: whether it came to wait there.
+    /// - Returns: Whether it waited there.
     fileprivate func expectRest(
         _ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance, _ script: ClientScript, waitingIn function: String
     ) throws(CheckSkipped) -> Bool {

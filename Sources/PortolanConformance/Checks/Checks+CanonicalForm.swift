@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// CANON: the canonical form, and which stored responses may serve what.
+/// CANON: the canonical form, and which stored responses may serve which request.
 extension ConformanceCheck {
     static let canonicalForm: [ConformanceCheck] = [
         ConformanceCheck("CANON-01") { context throws(CheckSkipped) in
@@ -102,8 +102,8 @@ extension ConformanceCheck {
 }
 
 extension ProbedHandler {
-    /// … and, of each, the URLs that differ from it in the path's end and in having no query, where the handler takes them: also in what comes after the
-    /// bytes that a comparison may stop at, and in what some take for equal.
+    /// Images of the requests, and of neighbour URLs that the handler accepts. A neighbour differs in the end of its
+    /// path and has no query. Some differ only late, where a comparison may have stopped, or only in letter case.
     fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(CheckSkipped) -> [RequestImage] {
         var all = try requests.map { request throws(CheckSkipped) in try lent(request) }
         for request in requests {
@@ -121,7 +121,7 @@ extension ProbedHandler {
 }
 
 extension ReadField {
-    /// Whether giving it makes other fields than `fields`.
+    /// Whether adding the field changes `fields`.
     fileprivate func changes(_ fields: HTTPFields) -> Bool {
         guard let name = name.text.flatMap({ HTTPField.Name($0) }) else { return true }
         return fields[name] != value.text
@@ -129,14 +129,14 @@ extension ReadField {
 }
 
 extension URLRecord {
-    /// Whether it leads to another path of a scheme and host, as far as percent-encoding is no difference. Schemes and hosts may be names of one thing.
+    /// Whether the decoded path differs. Schemes and hosts are not compared, because they may be aliases.
     fileprivate func isAnotherPath(than other: Self) -> Bool {
         PercentEncoding.decodedBytes(path) != PercentEncoding.decodedBytes(other.path)
     }
 }
 
 extension CheckContext {
-    /// Calls `body` with each URL of the manifest, and the handler that takes it.
+    /// Calls `body` with each URL of the manifest, and the handler that accepts it.
     fileprivate func eachHandled(_ body: (ProbedHandler, Request) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         defer { if areAllIdle { instance.end() } }
@@ -146,7 +146,7 @@ extension CheckContext {
         }
     }
 
-    /// Calls `body` with each handler, and all URLs of the manifest that it takes.
+    /// Calls `body` with each handler, and all URLs of the manifest that it accepts.
     fileprivate func eachHandler(_ body: (ProbedHandler, [Request]) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         defer { if areAllIdle { instance.end() } }
@@ -162,7 +162,7 @@ extension CheckContext {
         }
     }
 
-    /// The request with what a plugin says is different.
+    /// The request after a change from a plugin.
     fileprivate func applying(_ change: ReadStruct<ReadChange>?, to request: Request) throws(CheckSkipped) -> Request {
         guard let change = change?.value else { return request }
         var result = request

@@ -5,13 +5,13 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// CHAL: questions for a credential, and what becomes of the answers.
+/// CHAL: challenges, and the effects of their answers.
 extension ConformanceCheck {
     static let challenges: [ConformanceCheck] = [
         ConformanceCheck("CHAL-01") { context throws(CheckSkipped) in
             try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
                 var asked = record.challenges
-                // … and those that come after another answer.
+                // … and the challenges after another answer.
                 for answer in [ClientScript.ChallengeAnswer.rejectSpace, CheckContext.wrongAnswer] {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
@@ -28,7 +28,7 @@ extension ConformanceCheck {
             try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .later
-                // Who still looks at it is stopped.
+                // A later access to the answer crashes.
                 script.takesAnswersAway = true
                 guard let later = try context.settled(request, of: instance, script) else {
                     return context.fail("'\(load.url)' did not end after an answer that came later")
@@ -120,9 +120,9 @@ extension ConformanceCheck {
                 }
                 let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
                 try look(for: credential) { $0 < 10 ? wrong : .cancel }
-                // … in the space after the first one.
+                // … in the protection space after the first one.
                 try look(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
-                // A right one that the URL has in it, or that could be any word, says nothing.
+                // A correct password that the URL contains, or that is too short to be specific, proves nothing.
                 guard let right = load.credential, right.password.utf8.count >= 5, !shows(load.url, (right.username, right.password))
                 else { return }
                 try look(for: (right.username, right.password)) { _ in .use(user: right.username, password: right.password) }
@@ -142,15 +142,15 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Answers every question in one way, and looks at the end.
+    /// Gives the same answer to every challenge, and examines the end of the load.
     ///
-    /// - Parameter look: the code is that of the error; says what was asked of the load where it did not come to that.
+    /// - Parameter look: Receives the record and the code of its error; returns a violated requirement, or `nil`.
     private static func ended(
         _ id: String, by answer: ClientScript.ChallengeAnswer, _ look: @escaping @Sendable (LoadRecord, Int32?) -> String?
     ) -> ConformanceCheck {
         ConformanceCheck(id) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
-                // At the first question, and after a wrong password.
+                // At the first challenge, and after a wrong password.
                 for count in 0..<2 {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }
@@ -167,7 +167,8 @@ extension ConformanceCheck {
         }
     }
 
-    /// Whether a credential's password stands in a text: as it is, percent-encoded, or with the user as in the Basic scheme (RFC 7617 §2).
+    /// Whether a text contains a credential's password: as it is, percent-encoded, or with the user as in the Basic
+    /// scheme (RFC 7617 §2).
     private static func shows(_ text: String, _ credential: (user: String, password: String)) -> Bool {
         let basic = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
         return [text, PercentEncoding.decode(text)].contains { $0.contains(credential.password) || $0.contains(basic) }
@@ -175,7 +176,7 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// Calls `body` with each load that asks for something, and what came of it with the manifest's answer.
+    /// Calls `body` with each load that sends a challenge, and its record with the manifest's answer.
     fileprivate func eachAsked(
         _ body: (ConformanceLoad, Request, LoadRecord, ProbedInstance) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
@@ -186,7 +187,7 @@ extension CheckContext {
         }
     }
 
-    /// Calls `body` with each load whose credential the manifest names.
+    /// Calls `body` with each load for which the manifest names a credential.
     fileprivate func eachCredential(
         _ body: (ConformanceLoad, Request, ConformanceLoad.Credential, ProbedInstance) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
@@ -205,7 +206,7 @@ extension LoadRecord {
         calls.compactMap { if case .challenge(let challenge) = $0.call { challenge } else { nil } }
     }
 
-    /// Every text that it gave back, and where it stood.
+    /// Every text that the load delivered, with its place.
     fileprivate var texts: [(place: String, bytes: [UInt8])] {
         var texts: [(String, [UInt8])] = []
         for call in calls {
@@ -233,7 +234,7 @@ extension LoadRecord {
 }
 
 extension ReadChallenge {
-    /// Where one answer holds.
+    /// The scope of one answer.
     struct Space: Hashable {
         let method, port: Int32
         let isProxy: Bool
@@ -244,12 +245,12 @@ extension ReadChallenge {
         Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm, scheme: scheme)
     }
 
-    /// What is wrong with it as a question of a load of `request`.
+    /// The flaws of the challenge in a load of `request`.
     fileprivate func flaws(of request: Request, to instance: ProbedInstance) -> [String] {
         var flaws: [String] = []
         if !(1...3).contains(method) { flaws.append("the challenge's method is \(method)") }
         if !(-1...65535).contains(port) || port == 0 { flaws.append("the challenge's port is \(port)") }
-        // Where a handler has several schemes, one of them.
+        // If the plugin's handlers have several schemes, any of them is valid.
         let schemes = [String(request.url.scheme)] + instance.plugin.handlers.flatMap { $0.schemes.compactMap(\.text) }
         if !isProxy, let name = protocolName.text, !schemes.contains(name) {
             flaws.append("the challenge's protocol is \(protocolName.quoted), and the URL's scheme '\(request.url.scheme)'")

@@ -5,7 +5,7 @@ import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
 
-/// DESC: what a library says of itself, and what opening it does.
+/// DESC: what a library declares, and the effects of opening it.
 extension ConformanceCheck {
     static let descriptor: [ConformanceCheck] = [
         ConformanceCheck("DESC-01") { context throws(CheckSkipped) in
@@ -51,7 +51,7 @@ extension ConformanceCheck {
             }
             context.fail(plugin.flaws)
             guard plugin.flaws.isEmpty else { return }
-            // What is lent ends where a page ends: reading beyond it is the end of this process.
+            // Borrowed structs end at the end of a page, so that a read beyond them crashes this process.
             context.argumentMemory = .flush
             let instance = try context.instance(of: plugin)
             defer { if context.areAllIdle { instance.end() } }
@@ -59,7 +59,7 @@ extension ConformanceCheck {
                 for record in try context.follow(load, of: instance) {
                     for call in record.calls { context.fail(call.call.unwhole.map { "'\(load.url)': \($0)" }) }
                     if let refusal = record.refusal {
-                        // That there is no error is ORDER-11's.
+                        // ORDER-11 reports a missing error.
                         let flaws = ClientCall.unwhole("portolan_error", refusal, of: "the refusal", isNeeded: false)
                         context.fail(flaws.map { "'\(load.url)': \($0)" })
                     }
@@ -127,7 +127,7 @@ extension ConformanceCheck {
             let unknown = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
             for name in unknown + ["portolan.nested/1", "portolan.nested/99"]
             where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
-                // One that the plugin may well have is not unknown to it.
+                // The plugin may know an extension of Portolan.
                 if !name.hasPrefix("portolan.") { context.fail("it gives a table for '\(name.prefix(40))', which nobody has defined") }
             }
         },
@@ -165,11 +165,11 @@ extension ConformanceCheck {
 }
 
 extension ClientCall {
-    /// What of it can't be read as the headers have it; one line each.
+    /// The parts that cannot be read as the headers define them; one line each.
     fileprivate var unwhole: [String] {
         switch self {
         case .interim(let response), .response(let response): Self.unwhole("portolan_response", response, of: function, isNeeded: true)
-        // That an error is missing is ORDER-11's.
+        // ORDER-11 reports a missing error.
         case .failure(let error): Self.unwhole("portolan_error", error, of: function, isNeeded: false)
         case .redirect(let change, let response):
             Self.unwhole("portolan_change", change, of: function, isNeeded: true)
@@ -180,7 +180,7 @@ extension ClientCall {
         }
     }
 
-    /// - Parameter place: what was given it, for the lines.
+    /// - Parameter place: The receiver of the structure, for the lines.
     fileprivate static func unwhole<Value: CompletenessChecking>(
         _ what: String, _ given: ReadStruct<Value>, of place: String, isNeeded: Bool
     ) -> [String] {

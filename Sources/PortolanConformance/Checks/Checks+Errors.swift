@@ -10,7 +10,7 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// ERR: what a load says when it fails.
+/// ERR: the errors of failed loads.
 extension ConformanceCheck {
     static let errors: [ConformanceCheck] = [
         ConformanceCheck("ERR-01") { context throws(CheckSkipped) in

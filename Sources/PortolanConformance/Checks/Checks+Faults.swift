@@ -10,7 +10,7 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// FAULT, and SEC-04: a place that refuses what it usually gives.
+/// FAULT, and SEC-04: an environment that refuses usual resources.
 extension ConformanceCheck {
     static let faults: [ConformanceCheck] = [
         ConformanceCheck("SEC-04", needsProcess: true) { context throws(CheckSkipped) in
@@ -42,7 +42,7 @@ extension ConformanceCheck {
                 throw CheckSkipped("the limit can't be read")
             }
             for free in 0..<3 {
-                // The lowest number that is free is that of the next descriptor.
+                // The lowest free number is the number of the next descriptor.
                 let next = dup(0)
                 close(next)
                 var none = limit
@@ -62,14 +62,14 @@ extension ConformanceCheck {
                         (load, "gives \(found.words) where \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
-            // With descriptors again, as it loads to find out.
+            // After the limit is restored, because `varies` performs loads.
             for (load, words) in differing where !context.varies(load) { context.fail("'\(load.url)' \(words)") }
             if context.areAllIdle { instance.end() }
         },
         ConformanceCheck("FAULT-04", needsProcess: true) { context throws(CheckSkipped) in
             let usual = try context.results()
-            // No SA_RESTART: what waits comes back with EINTR, on every thread but these two and the first,
-            // which does nothing, each millisecond.
+            // No SA_RESTART: each millisecond, blocking calls return EINTR on every thread except these two and the
+            // first, which does nothing.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = { _ in }
             guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw CheckSkipped("no handler of signals could be set") }
@@ -93,7 +93,7 @@ extension ConformanceCheck {
                 state.wait { $0.hasEnded ? () : nil }
                 unsafe sigaction(SIGUSR2, &old, nil)
             }
-            // On a busy machine the signals come late: a round in which there were hardly any shows nothing.
+            // On a busy machine the signals come late: a round with few signals shows nothing.
             let end = MonotonicTime.now + context.patience
             let first = state.withLock(\.sent)
             var round = 0
@@ -111,7 +111,7 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// What each load that succeeds comes to, in an instance of its own.
+    /// The result of each load that succeeds, all in one new instance.
     fileprivate func results() throws(CheckSkipped) -> [LoadResult] {
         let instance = try instance()
         var results: [LoadResult] = []

@@ -9,7 +9,7 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// FLOW: a reader that has no room, and one that wants no more.
+/// FLOW: a reader that has no room, and a reader that stops early.
 extension ConformanceCheck {
     static let flow: [ConformanceCheck] = [
         paused("FLOW-01") { $0 != .finish },
@@ -23,7 +23,7 @@ extension ConformanceCheck {
         ConformanceCheck("FLOW-04") { context throws(CheckSkipped) in
             try context.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.scene(load)
-                // What waits for something else is what can be resumed unasked.
+                // A load that waits for something else is one that can be resumed without a reason.
                 (script.bodySource, script.decision) = (.slow, .later)
                 let plain = try context.settled(request, of: instance, script)
                 script.resumesUnasked = true
@@ -100,7 +100,7 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Pauses each delivery, and looks for those that come all the same.
+    /// Pauses each delivery, and looks for deliveries during a pause.
     private static func paused(_ id: String, _ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck {
         ConformanceCheck(id) { context throws(CheckSkipped) in
             let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
@@ -119,9 +119,10 @@ extension ConformanceCheck {
         }
     }
 
-    /// Looks whether a load comes to the same under `condition` as under `usual`.
+    /// Checks whether a load has the same result under `condition` as under `usual`.
     ///
-    /// - Parameter time: how long the first deliveries of a load that blocks take, which are its pauses; `nil`: they are not looked at.
+    /// - Parameter time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips
+    ///   blocking loads.
     private static func compared(
         _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
         with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil

@@ -4,11 +4,11 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// FUZZ: requests, schedules and settings at random.
+/// FUZZ: random requests, schedules and settings.
 extension ConformanceCheck {
     static let fuzzing: [ConformanceCheck] = [
         fuzzed("FUZZ-01", count: 1000) { context, load, random in
-            // Half of them are at a place that it knows, where the path is looked at.
+            // Half of the requests use a host that the plugin knows, so that it examines the path.
             if random.next() % 2 == 0, let known = Request.parsed(load.url) {
                 let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
                 return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
@@ -68,7 +68,7 @@ extension ConformanceCheck {
                     guard case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
                         continue
                     }
-                    if let load = try? context.loads(.succeeds).first {  // because a plugin without one is started all the same
+                    if let load = try? context.loads(.succeeds).first {  // because a plugin without one is still started
                         let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                         try made.start()
                         made.stop()
@@ -86,13 +86,13 @@ extension ConformanceCheck {
                 (0..<1 << (random.next() % 13)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             }
             let instance = try context.instance()
-            // `try?` because a manifest without the one may have the other.
+            // `try?` because a manifest without one kind may have the other.
             let (nested, uploads) = ((try? context.loads(.nested)) ?? [], (try? context.loads(.uploads)) ?? [])
             guard !nested.isEmpty || !uploads.isEmpty else { throw CheckSkipped("the manifest names no URL tagged nested or uploads") }
             for _ in 0..<100 {
                 for load in nested {
                     var script = CheckContext.script(for: load)
-                    // Half of them nearly right, so that they come behind the first bytes.
+                    // Half of them are nearly right, so that the plugin reads past the first bytes.
                     script.inner = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
                     script.innerPieceSize = 1 << Int(random.next() % 12)
                     if try context.settled(context.request(load.url), of: instance, script) == nil {
@@ -111,9 +111,9 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Methods that change nothing (RFC 9110 §9.2.1): requests of the manifest's own URLs are made with them.
+    /// Methods that change nothing (RFC 9110 §9.2.1), for requests of the manifest's own URLs.
     private static let safeMethods = ["GET", "HEAD", "OPTIONS"]
-    /// Fields that a plugin may look for: of others it does not see the value.
+    /// Fields that a plugin may look for. It does not read the value of other fields.
     private static let knownNames = [
         "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Content-Length", "Content-Type", "Cookie",
         "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "Referer", "User-Agent",
@@ -135,7 +135,7 @@ extension ConformanceCheck {
                 else { continue }
                 isJudged = true
                 let made = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
-                // Each URL in some of its rounds, however many there are.
+                // Start each URL in some of its rounds, for any number of URLs.
                 if made.isMade, (round + round / loads.count) % 4 == 0 {
                     try made.start()
                     if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
@@ -151,7 +151,7 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// Those that the manifest names, or else those of the URLs in it: one at least.
+    /// The schemes of the manifest, or else of the URLs in it; at least one.
     fileprivate var schemes: [String] {
         if case .only(let schemes)? = target.manifest?.manifest.schemes, !schemes.isEmpty { return schemes }
         return target.loads.map { String($0.url.prefix { $0 != ":" }) }
@@ -166,7 +166,8 @@ extension Request {
 }
 
 extension SplitMix {
-    /// Below a power of two up to that of `exponent`, so that short ones are as frequent as long ones.
+    /// A random length below a random power of two up to that of `exponent`, so that short and long texts are equally
+    /// frequent.
     fileprivate mutating func length(upTo exponent: UInt64) -> UInt64 { next() % (1 << (1 + next() % exponent)) }
 
     fileprivate mutating func text(_ count: UInt64) -> String {
@@ -178,7 +179,7 @@ extension SplitMix {
         return String(decoding: (0..<count).map { _ in element(of: letters) }, as: UTF8.self)
     }
 
-    /// `url` with a few of its bytes changed, taken out, put in or repeated.
+    /// `url` with a few of its bytes changed, removed, inserted or repeated.
     fileprivate mutating func mutation(of url: String) -> String {
         var bytes = Array(url.utf8)
         let scheme = (bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0) + 1

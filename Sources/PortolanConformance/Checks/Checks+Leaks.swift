@@ -10,7 +10,7 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// UNLOAD, and the first of LEAK: what loads leave behind.
+/// UNLOAD, and the first LEAK rules: resources that loads leave behind.
 extension ConformanceCheck {
     static let leaks: [ConformanceCheck] = [
         left("LEAK-02") { $0.hasPrefix("descriptor") },
@@ -26,19 +26,19 @@ extension ConformanceCheck {
             unsafe setenv("TMPDIR", folder, 1)
             defer {
                 if let before { unsafe setenv("TMPDIR", before, 1) } else { unsafe unsetenv("TMPDIR") }
-                // `try?` because what is left there is told already.
+                // `try?` because a remaining folder has already been reported.
                 try? FileManager.default.removeItem(atPath: folder)
             }
             let instance = try context.instance()
             try context.followAll(context.loads(.any), of: instance)
             instance.end()
-            // `try?` because a folder that is gone has nothing in it.
+            // `try?` because a folder that is gone contains nothing.
             let left = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
             context.fail(left.sorted().map { "its loads left '\($0)' in the temporary folder" })
         },
         ConformanceCheck("UNLOAD-03") { context throws(CheckSkipped) in
             let instance = try context.instance()
-            // `try?` because a manifest without a URL that hangs has others.
+            // `try?` because a manifest without a URL that hangs may have others.
             let waiting = (try? context.loads(.hangs)) ?? []
             let loads = try waiting + context.loads(.succeeds)
             let made = try (0..<32).map { index throws(CheckSkipped) in
@@ -79,7 +79,7 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { old.end() }
         },
-        // What is left shows outside of this process: the keeper sees it.
+        // Leftover processes show only outside of this process: the supervisor sees them.
         ConformanceCheck("UNLOAD-04", needsProcess: true) { context throws(CheckSkipped) in
             guard context.instanceContext.isSupervised else {
                 throw CheckSkipped("processes that are left are seen from outside; leave out --in-process, or use the command")
@@ -106,7 +106,7 @@ extension ConformanceCheck {
             let left = try ProcessResources.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
             context.fail(left.map { "when deinit had returned, \($0)" })
             guard left.isEmpty else { return }
-            // One that stays for good, and is no other with each instance.
+            // A thread that stays for ever, and is not a new one for each instance.
             let own = Polling.result(within: .seconds(2)) {
                 let count = FaultInjection.threadCount
                 return count == 0 ? .done(count) : .notYet(count)
@@ -119,7 +119,7 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Many loads, and what is there afterwards that was not before.
+    /// Performs many loads, and reports the new resources that remain.
     private static func left(_ id: String, _ isMeant: @escaping @Sendable (String) -> Bool) -> ConformanceCheck {
         ConformanceCheck(id, needsProcess: true) { context throws(CheckSkipped) in
             let instance = try context.instance()

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// LIFE: from the making of a load to its destruction.
+/// LIFE: from the creation of a load to its destruction.
 extension ConformanceCheck {
     static let life: [ConformanceCheck] = [
         ConformanceCheck("LIFE-01") { context throws(CheckSkipped) in
@@ -41,7 +41,7 @@ extension ConformanceCheck {
                 }
             }
             try context.eachRecord(.any) { load, record in look(load, record) }
-            // Paused at each delivery, and answered later.
+            // Paused at each delivery, with late decisions.
             try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 (script.pauses, script.decision) = (.each, .later)
@@ -58,7 +58,7 @@ extension ConformanceCheck {
                 made.stop()
                 Polling.watch(.milliseconds(10))
                 made.destroy()
-                // What comes while it is made is LIFE-01's.
+                // LIFE-01 reports events during `make`.
                 for event in made.record.events where event.within != .make {
                     context.fail("'\(load.url)': \(event.call.function) was called, and the load was stopped before its start")
                 }
@@ -93,7 +93,7 @@ extension ConformanceCheck {
                 if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop beside did_finish did not return") }
                 made.destroy()
                 slot.withLock { $0 = nil }
-                // … and one between did_finish and the return of run.
+                // … and a stop between did_finish and the return of run.
                 let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try second.start()
                 _ = second.client.state.wait(atMost: context.patience) { $0.hasEnded ? true : nil }
@@ -124,7 +124,7 @@ extension ConformanceCheck {
             let requests = try loads.map { load throws(CheckSkipped) in (try context.request(load.url), CheckContext.script(for: load)) }
             var others: [Request] = []
             for load in loads {
-                // What is not there may be refused. `try?` because a text that is no URL never reaches a plugin.
+                // A missing resource may be refused. `try?` because a text that is no URL never reaches a plugin.
                 guard let request = try? context.request(load.url + "/%FF?judge"), try context.handler(for: request, of: instance) != nil
                 else {
                     continue
@@ -152,14 +152,15 @@ extension ConformanceCheck {
                 }
                 context.fail(left.map { "loads that were \(what): \($0)" })
             }
-            // What loads leave of the heap that were started is LEAK-05's: threads have caches, and as many rounds as those need take long.
+            // LEAK-05 measures the heap after started loads. Threads have caches, so those need many rounds, which take
+            // long.
             let kept = instance.keepAll()
             var growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in
                 try cycle(false)
             } afterFirst: {
                 instance.keepFew(since: kept)
             }
-            // What has room for so many has it after that many.
+            // A table that grows in steps has grown after that many loads.
             if growth != nil {
                 let end = MonotonicTime.now + context.patience
                 var count = 0
@@ -170,7 +171,7 @@ extension ConformanceCheck {
                     }
                     growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in try cycle(false) }
                 } catch {
-                    // There was no time for more: what was judged before stays so.
+                    // There was no time for more: the earlier results stay valid.
                     growth = nil
                 }
             }
@@ -186,7 +187,7 @@ extension ConformanceCheck {
             for isStopped in [false, true] {
                 for load in loads + loads {
                     var script = CheckContext.script(for: load)
-                    // So that the stop meets it on its way.
+                    // So that the stop reaches it while it is running.
                     if isStopped { script.whileDelivering = { index, _ in if index == 0 { Polling.watch(.milliseconds(10)) } } }
                     let made = try context.make(context.request(load.url), of: instance, script)
                     try made.start()
@@ -201,7 +202,7 @@ extension ConformanceCheck {
                     Polling.watch(.milliseconds(20))
                 }
             }
-            // A thread that nobody has joined may come late.
+            // A thread that was not joined may come late.
             Polling.watch(.milliseconds(100))
             instance.end()
         },
@@ -217,7 +218,8 @@ extension ConformanceCheck {
                     let patience = context.patience
                     script.whileDelivering = { index, _ in
                         guard index == place else { return }
-                        // `try?` because a check can't be left from here: that it did not start shows in its bytes.
+                        // `try?` because an error cannot leave this closure: a load that did not start shows in its
+                        // bytes.
                         try? second.start()
                         _ = second.waitUntilIdle(patience)
                     }
@@ -248,15 +250,15 @@ extension ConformanceCheck {
                 let isStable = Set(records.map { LoadResult($0) }).count == 1 && Set(records.map(\.responsesWithoutFields)).count == 1
                 if !isStable { context.fail("four loads of '\(load.url)', one after another, did not come to the same") }
             }
-            // A wrong password is that load's, and no other's.
-            for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because a manifest without one has others
+            // A wrong password must affect only its own load.
+            for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because there may be none
                 let request = try context.request(load.url)
                 let known = try context.known(load, request, of: instance)
                 var script = known.script
                 script.answer = { $0 < 3 ? CheckContext.wrongAnswer : .cancel }
                 _ = try context.perform(request, of: instance, script)
                 let record = try context.settled(request, of: instance, known.script)
-                // Only what has a digest is said to have the same bytes each time.
+                // Only a URL with a digest is known to have the same bytes each time.
                 if let record, load.sha256 == nil {
                     if record.didFinish != known.result.didFinish {
                         context.fail("'\(load.url)' comes to \(LoadResult(record).words) after one with wrong passwords")
@@ -276,7 +278,7 @@ extension ConformanceCheck {
                 let time = made.destroy()
                 if time > .seconds(1) { context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time))") }
             }
-            // … and of one that was stopped on its way, or while a question waits.
+            // … and of a load that was stopped while running, or while a challenge waits.
             for load in try context.loads(.any) {
                 let isAsked = load.tags.contains(.challenges)
                 var script = CheckContext.script(for: load)
@@ -297,7 +299,7 @@ extension ConformanceCheck {
             instance.end()
         },
         ConformanceCheck("LIFE-12") { context throws(CheckSkipped) in
-            // What writes is stopped, and that is the verdict; a handler of SIGSEGV may have let it go on.
+            // A write crashes, and that is the verdict, unless a handler of SIGSEGV lets the plugin continue.
             context.argumentMemory = .readOnly
             defer { context.fail(context.instanceContext.changes.all.map { "\($0) was written to, or made writable" }) }
             try context.eachRecord(.any) { _, _ in }
@@ -306,11 +308,11 @@ extension ConformanceCheck {
 }
 
 extension ProbedLoad {
-    /// Stops it on another thread, and waits for that for a second.
+    /// Stops the load on another thread, and waits up to a second for the return of the stop.
     ///
-    /// - Returns: whether it took longer.
+    /// - Returns: Whether it took longer.
     func stopsElsewhere(_ returned: ConditionLock<Bool?>) -> Bool {
-        // `try?` because without a thread nothing is stopped, and nothing late.
+        // `try?` because without a thread nothing is stopped, and nothing is late.
         try? PlatformThread.start { [self] in
             stop()
             returned.withLockBroadcasting { $0 = true }
@@ -320,7 +322,7 @@ extension ProbedLoad {
 }
 
 extension LoadRecord {
-    /// … which may have a date, or a number of the request.
+    /// The responses without fields, which may contain a date, or a number of the request.
     fileprivate var responsesWithoutFields: [ReadStruct<DecodedResponse>] {
         responses.map { response in
             guard var known = response.value else { return response }

@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanPlugins
 
-/// MANIF: what a manifest says of its library.
+/// MANIF: what a manifest declares about its library.
 extension ConformanceCheck {
     static let manifest: [ConformanceCheck] = [
         ConformanceCheck("MANIF-01") { context throws(CheckSkipped) in
@@ -36,7 +36,7 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Opens the plugin as a host does, and looks whether it is refused by this rule.
+    /// Opens the plugin as a host does, and checks whether this rule refuses it.
     private static func opened(_ id: String) -> ConformanceCheck {
         ConformanceCheck(id) { context throws(CheckSkipped) in try judgeOpening(context, id) }
     }
@@ -64,6 +64,6 @@ extension CheckContext {
 }
 
 extension PluginProblem {
-    /// In which line and column.
+    /// The line and the column.
     fileprivate var place: String { line.map { "line \($0), column \(column ?? 1): " } ?? "" }
 }

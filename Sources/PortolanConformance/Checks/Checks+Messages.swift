@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// What a load gives, judged by itself, and from where it does: REDIR, PROP, and the first of THREAD, CACHE and SEC.
+/// Rules about single loads and their callers: REDIR, PROP, and the first of THREAD, CACHE and SEC.
 extension ConformanceCheck {
     static let messages: [ConformanceCheck] = [
         eachLoad("THREAD-01") { record in
@@ -19,7 +19,7 @@ extension ConformanceCheck {
                     guard case .redirect(let change, _) = call.call, let target = call.redirectTarget(from: request) else { continue }
                     switch target {
                     case .url: break
-                    // What a peer wrote breaks no rule (client.h).
+                    // Text that a peer wrote violates no rule (client.h).
                     case .malformed(let reason), .ambiguous(let reason):
                         if change.value?.url.bytes != nil { context.fail("'\(load.url)' is redirected, and \(reason)") }
                     case .noRedirect, .unnamed:
@@ -41,7 +41,8 @@ extension ConformanceCheck {
                         context.fail("'\(load.url)' is redirected without a response, in a protocol whose responses have a status")
                         continue
                     }
-                    // Of protocols with numbers of their own only this is known: it is none of HTTP's for a success or a failure.
+                    // Protocols may have their own status numbers, but none that is a success or a failure in HTTP may
+                    // redirect.
                     if (200...299).contains(response.status) || (400...599).contains(response.status) {
                         context.fail("'\(load.url)' is redirected by a response with the status \(response.status)")
                     }
@@ -61,7 +62,8 @@ extension ConformanceCheck {
                     if method == .get { _ = try record.placeOfRedirect(load) }
                     for case .redirect(let change, let response) in record.calls.map(\.call) {
                         guard let change = change.value else { continue }
-                        // RFC 9110, section 15.4: POST may become GET by 301 and 302, and anything but GET and HEAD does by 303.
+                        // RFC 9110, section 15.4: 301 and 302 may change POST to GET, and 303 changes every method
+                        // except GET and HEAD to GET.
                         let status = response.value?.status ?? 0
                         let mayBeGET = status == 303 || ([301, 302].contains(status) && method == .post)
                         if let changed = change.method.text, changed != method.rawValue, !(mayBeGET && changed == "GET") {
@@ -88,7 +90,8 @@ extension ConformanceCheck {
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 for target in record.redirectTargets(from: request) {
                     isJudged = true
-                    // One that does not parse is REDIR-01's, and one of the same origin may keep them, by the URL Standard.
+                    // REDIR-01 reports a URL that does not parse. By the URL Standard, a URL of the same origin may
+                    // keep user and password.
                     if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.description.contains(password) {
                         context.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
                     }
@@ -143,7 +146,7 @@ extension ConformanceCheck {
                 default: []
                 }
             }
-            // A text that can't be read is DESC-05's.
+            // DESC-05 reports a text that cannot be read.
             return ofResponses.compactMap { field in
                 if !field.name.isUnreadable, field.name.text.flatMap({ HTTPField.Name($0) }) == nil {
                     return "the name of a field is \(field.name.quoted)"

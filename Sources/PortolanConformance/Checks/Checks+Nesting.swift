@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanPlugins
 
-/// NEST: loads inside of loads.
+/// NEST: nested loads.
 extension ConformanceCheck {
     static let nesting: [ConformanceCheck] = [
         ConformanceCheck("CANCEL-08") { context throws(CheckSkipped) in
@@ -33,7 +33,7 @@ extension ConformanceCheck {
         ConformanceCheck("NEST-04") { context throws(CheckSkipped) in
             try context.eachLoad(.nested, isBlocking: false) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
-                // In many pieces, so that there is something left to be read in the pause.
+                // In many pieces, so that some remain to be read during the pause.
                 script.innerPieceSize = try context.pieceSize(load, request, of: instance)
                 (script.pauses, script.pauseTime) = (.each, .milliseconds(2))
                 let made = try context.make(request, of: instance, script)
@@ -55,7 +55,7 @@ extension ConformanceCheck {
                 let length = try context.innerLength(load, request, of: instance)
                 var script = CheckContext.script(for: load)
                 script.innerPieceSize = max(1, length / 8)
-                // At each byte of a short one, and here and there in a long one.
+                // At each byte of a short body, and at some places in a long one.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
                     script.inner = .cut(after: count)
                     guard let record = try context.settled(request, of: instance, script) else {
@@ -71,7 +71,7 @@ extension ConformanceCheck {
         },
         refused("NEST-07", [.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true),
         ConformanceCheck("LEAK-07") { context throws(CheckSkipped) in
-            // Of those that come to their own end: what a load that was stopped has open, the host closes.
+            // Only loads that reach their own end: the host closes the nested loads of a stopped load.
             for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
                 try context.eachNested(inner) { load, made throws(CheckSkipped) in
                     guard context.settled(made, within: context.patience) != nil else {
@@ -94,7 +94,8 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Has the inner loads fail in each of these ways, which a load's error has to name: as the code of a cause, or its own where that may be.
+    /// Makes nested loads fail in each of these ways. The load's error must name the failure: as the code of a cause,
+    /// or as its own code if `mayBeItsOwn`.
     private static func refused(
         _ id: String, _ ways: [ClientScript.Inner], _ words: String, mayBeItsOwn: Bool = false
     ) -> ConformanceCheck {
@@ -107,7 +108,8 @@ extension ConformanceCheck {
                     guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
                         throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)")
                     }
-                    // What finishes without the rest of it is NEST-05's, and what fails before it has come so far has another cause.
+                    // NEST-05 reports a load that finishes without the rest. A load that fails before it saw the
+                    // failure has another cause.
                     let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
                     if case .cut = way, record.didFinish || load.error != nil || !isTold { return }
                     guard let error = record.failure?.value else {
@@ -126,14 +128,14 @@ extension ConformanceCheck {
 }
 
 extension ConformanceLoad {
-    /// One that is to fail does right not to.
+    /// The reason if the load does not finish. A load that should fail is right not to finish.
     fileprivate var unfinished: CheckSkipped {
         error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' is said to fail")
     }
 }
 
 extension CheckContext {
-    /// How many bytes a load reads of its inner one, where that is given whole.
+    /// The number of bytes that a load reads from its nested load, if the nested body is complete.
     fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
         let made = try make(request, of: instance, Self.script(for: load))
         try made.start()
@@ -143,12 +145,12 @@ extension CheckContext {
         return length
     }
 
-    /// Of which an inner body has some dozens.
+    /// A piece size that splits a nested body into some dozens of pieces.
     fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
         max(1, try innerLength(load, request, of: instance) / 64)
     }
 
-    /// Calls `body` with each load that opens others, started.
+    /// Calls `body` with each load that opens nested loads, after its start.
     fileprivate func eachNested(
         _ inner: ClientScript.Inner, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
@@ -161,7 +163,8 @@ extension CheckContext {
         }
     }
 
-    /// Calls `body` with how each inner load was used: of loads that come to their end, whose inner load fails, and that are stopped.
+    /// Calls `body` with the use of each nested load, for loads that reach their end, whose nested load fails, and that
+    /// are stopped.
     fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(CheckSkipped) {
         for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .silent] {
             try eachNested(inner) { load, made throws(CheckSkipped) in

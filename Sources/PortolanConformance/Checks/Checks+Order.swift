@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// ORDER: which events come, and in which order.
+/// ORDER: which events occur, and in which order.
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
         eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
@@ -14,7 +14,7 @@ extension ConformanceCheck {
         },
         eachLoad("ORDER-02", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
             let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
-            // What follows a redirect that was taken is ORDER-04's.
+            // ORDER-04 reports events after a followed redirect.
             let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
             if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
             return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, and nobody had stopped it"] : []
@@ -46,7 +46,7 @@ extension ConformanceCheck {
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 var script = CheckContext.script(for: load)
-                // Time in which another call can come.
+                // Gives time for another call.
                 script.whileDelivering = { index, _ in if index < 6 { Polling.watch(.milliseconds(index < 2 ? 30 : 2)) } }
                 let record = try context.perform(context.request(load.url), of: instance, script)
                 guard let second = record.events.first(where: { $0.overlaps > 0 }) else { continue }
@@ -88,7 +88,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("ORDER-09") { context throws(CheckSkipped) in
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
-                // Pieces that grow and shrink, so that the size of each is no sum.
+                // Pieces that grow and shrink, so that no piece has the size of a sum.
                 let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
                 let length = 2 * CheckContext.length
                 let (request, script) = try context.upload(load, pieces, length: length)
@@ -160,23 +160,23 @@ extension ConformanceCheck {
         },
     ]
 
-    /// What a check looks at beside the loads that the manifest names.
+    /// The additional loads of a check, beside those that the manifest names.
     enum Beside: Sendable {
-        /// Those of large bodies.
+        /// Loads with large bodies.
         case large
-        /// The same with a pause at each delivery.
+        /// The same loads with a pause at each delivery.
         case pauses
-        /// Those that are not answered as the manifest has it (``Trial/eachOtherEnd(withStops:_:)``).
+        /// Loads that are not answered as their manifest says (``CheckContext/eachOtherEnd(withStops:_:)``).
         case otherEnds(withStops: Bool)
-        /// The same with fields of the request.
+        /// The same loads with request fields.
         case fields
-        /// The same with each cache policy.
+        /// The same loads with each cache policy.
         case policies
-        /// Those of the same URLs with each of some bytes at their end that no line of text has.
+        /// Loads of the same URLs with unusual bytes at their end, which no line of text contains.
         case marks
     }
 
-    /// A check of every URL that the manifest names and that ends, by what came of it.
+    /// A check of the record of every URL in the manifest that ends.
     static func eachLoad(
         _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
         _ look: @escaping @Sendable (LoadRecord) -> [String]
@@ -189,7 +189,7 @@ extension ConformanceCheck {
             } catch {
                 reason = error
             }
-            // `try?` because what is looked at beside hides nothing of that: what it does not come to is no reason not to judge.
+            // `try?` because the additional loads do not affect the result of the main loads.
             for other in beside {
                 switch other {
                 case .large: try? context.eachRecord(.large, tell)
@@ -206,7 +206,7 @@ extension ConformanceCheck {
 
     private static let marks = ["%1B%5B31m", "%FF", "%C2%85", "%0A"]
 
-    /// What a request often has.
+    /// Common request fields.
     private static let fields: HTTPFields = [
         .accept: "text/plain, */*;q=0.5", .range: "bytes=0-1", .acceptLanguage: "en", .ifNoneMatch: "\"judge\"",
     ]

@@ -9,7 +9,7 @@ extension ConformanceCheck {
     static let performance: [ConformanceCheck] = [
         ConformanceCheck("PERF-01", needsProcess: true) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
-                // Of processors: how long a peer takes is no cost.
+                // Processor time, because the time of a peer is no cost.
                 let length = try context.perform(request, of: instance, CheckContext.script(for: load)).body.count
                 let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
                 let usual = try context.time(of: Request.reference, of: reference, ClientScript())
@@ -43,7 +43,7 @@ extension ConformanceCheck {
                 let before = ProcessResources.residentBytes()
                 let peak = Mutex(0)
                 var script = CheckContext.script(for: load)
-                // A reader that takes its time for the first runs, and wants no more.
+                // A reader that is slow for the first pieces, and then stops.
                 script.stopsAt = 6
                 script.whileDelivering = { _, _ in
                     Polling.watch(.milliseconds(20))
@@ -58,7 +58,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("PERF-04") { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
-                // What comes with the first load alone is not meant.
+                // Costs that only the first load has are excluded.
                 _ = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load))
                 let times = Mutex((first: Duration?.none, last: Duration.zero))
                 var script = CheckContext.script(for: load)
@@ -100,7 +100,7 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// The least time of several loads, by default of processors, each from its making to its destruction.
+    /// The shortest time of several loads from `make` to `destroy`, by default as processor time.
     fileprivate func time(
         of request: Request, of instance: ProbedInstance, _ script: ClientScript, rounds: Int = 20,
         by clock: () -> Duration = ProcessResources.processorTime

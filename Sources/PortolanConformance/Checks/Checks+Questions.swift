@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// CAN: whether a handler takes a request.
+/// CAN: whether a handler accepts a request.
 extension ConformanceCheck {
     static let questions: [ConformanceCheck] = [
         ConformanceCheck("CAN-01") { context throws(CheckSkipped) in
@@ -12,7 +12,7 @@ extension ConformanceCheck {
             do throws(CheckSkipped) {
                 instance = try context.instance()
             } catch {
-                // A library that does not start is DESC's and REG's.
+                // DESC and REG report a library that does not start.
                 if let problem = context.handlerProblem { return context.fail("the handler could not be made: \(problem)") }
                 throw error
             }
@@ -27,11 +27,11 @@ extension ConformanceCheck {
             for (index, handler) in instance.plugin.handlers.enumerated() where !handler.takesAnyScheme && handler.choosesRequests {
                 let own = handler.schemes.compactMap(\.text)
                 let others = own.flatMap { ["x\($0)", "\($0)x", "\($0).example"] } + ["http", "file", "data", "portolan-judge"]
-                // The same but for the scheme, so that nothing else is a reason to refuse.
+                // URLs that differ only in their scheme, so that there is no other reason to refuse them.
                 let rests = try context.everyLoad().prefix(4).map { $0.url.drop { $0 != ":" } } + ["://example.org/"]
                 for scheme in Set(others).subtracting(own).sorted() {
                     for rest in rests {
-                        // `try?` because not all rests go with all schemes.
+                        // `try?` because some combinations are no URL.
                         guard let request = try? context.request(scheme + rest) else { continue }
                         if try ProbedHandler(instance: instance, description: handler).canInit(request) {
                             context.fail(
@@ -68,7 +68,7 @@ extension ConformanceCheck {
             var (urls, alone) = ([String](), [Bool]())
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
-                // … and one of the same scheme that it may refuse.
+                // … and a URL of the same scheme that it may refuse.
                 for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
                     let lent = try handler.lent(context.request(text))
                     questions.append { handler.canInit(lent) }
@@ -76,7 +76,7 @@ extension ConformanceCheck {
                 }
             }
             guard !questions.isEmpty else { throw CheckSkipped("no handler takes a URL of the manifest (CAN-01)") }
-            // The same at once, and then others.
+            // First the same requests in parallel, then different ones.
             for offset in [0, 1] {
                 let together = try Parallel.results(threads: 8) { [questions] thread in
                     questions.indices.map { index in
@@ -130,7 +130,7 @@ extension ConformanceCheck {
                     for text in MalformedURLSamples.all(scheme) {
                         guard let request = try? context.request(text) else { continue }  // because the host refuses some of them itself
                         _ = try judged.canInit(request)
-                        _ = try? judged.canonicalForm(of: request)  // because only whether it comes back is asked
+                        _ = try? judged.canonicalForm(of: request)  // because only the return of the call matters
                     }
                 }
             }
@@ -145,7 +145,7 @@ extension ConformanceCheck {
                     _ = try ProbedHandler(instance: instance, description: handler).canInit(request, poisoning: true)
                 }
             }
-            // Whoever kept a pointer may use it later than in the next question.
+            // A plugin that retained a pointer may use it later than in the next call.
             for load in loads { _ = try context.follow(load, of: instance) }
         },
     ]

@@ -12,7 +12,7 @@ import Synchronization
     import Musl
 #endif
 
-/// FAULT, the part in which the system or the host says no: memory, threads, space, peers, and functions of the host.
+/// FAULT, for failures of the system or the host: memory, threads, space, peers, and functions of the host.
 extension ConformanceCheck {
     static let refusals: [ConformanceCheck] = [
         refused("FAULT-01", .memory, "allocation") { file in
@@ -21,7 +21,8 @@ extension ConformanceCheck {
         },
         refused("FAULT-03", .threads, "thread") { _ in nil },
         ConformanceCheck("FAULT-05", needsProcess: true) { context throws(CheckSkipped) in
-            // As a program has it that knows nothing of sockets (`signal(7)`): it ends. The thread of a load keeps the signal out; that of a stop need not.
+            // The default disposition, as in a program without sockets (`signal(7)`): SIGPIPE ends it. The load's
+            // thread blocks the signal; the thread of a stop need not.
             signal(SIGPIPE, SIG_DFL)
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                 for stops in [false, true] {
@@ -49,7 +50,7 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("FAULT-06", needsProcess: true) { context throws(CheckSkipped) in
-            // No file may grow: write(2) gives EFBIG, as it gives ENOSPC where the disk is full.
+            // No file may grow: write(2) returns EFBIG, as it returns ENOSPC on a full disk.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = SIG_IGN
             var (none, limit) = (rlimit(), rlimit())
@@ -78,7 +79,7 @@ extension ConformanceCheck {
             let usual = try scenes.map { _, scene throws(CheckSkipped) in LoadResult(try context.perform(scene.0, of: full, scene.1)) }
             full.end()
             let all = TestHost.allExtensions
-            // A host without each of the extensions, without any, and one that has no more watches.
+            // A host without each of the extensions, a host without any, and a host that has no more watches.
             for offered in all.map({ all.subtracting([$0]) }) + [[], all] {
                 let start = try ProbedInstance.start(plugin, context.configuration(), offering: offered, on: context.instanceContext)
                 guard case .started(let instance) = start else { continue }
@@ -86,7 +87,7 @@ extension ConformanceCheck {
                     offered == all
                     ? "where nothing can be watched" : "with a host that offers \(offered.sorted().first ?? "no extension") alone"
                 for (index, (load, scene)) in scenes.enumerated() {
-                    // A handler that does not take it then has answered.
+                    // A handler that refuses the request then has responded correctly.
                     guard try context.handler(for: scene.0, of: instance) != nil else { continue }
                     var script = scene.1
                     script.refusesWatches = offered == all
@@ -106,7 +107,7 @@ extension ConformanceCheck {
             let before = ProcessEnvironment.taken()
             let instance = try context.instance()
             for load in try context.loads(.any) {
-                // What may change something goes to a place that is not there.
+                // Methods that may change something use a path that does not exist.
                 for method in ["GET", "JUDGE", "DELETE"] {
                     for rest in method == "GET"
                         ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]
@@ -131,10 +132,11 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Stops a load on a thread that SIGPIPE may end, with its process, and waits for that.
+    /// Stops a load on a thread that does not block SIGPIPE, so that the signal may end the process. Waits up to a
+    /// second.
     private static func stopElsewhere(_ made: ProbedLoad) {
         let hasReturned = ConditionLock(false)
-        // `try?` because without a thread nothing is stopped, and the load comes to its end.
+        // `try?` because without a thread nothing is stopped, and the load reaches its end.
         try? PlatformThread.start {
             var signals = sigset_t()
             unsafe sigemptyset(&signals)
@@ -146,7 +148,8 @@ extension ConformanceCheck {
         _ = hasReturned.wait(atMost: .seconds(1)) { $0 ? true : nil }
     }
 
-    /// Each load with its n-th call for `resource` refused, and with all from the n-th on, for every n.
+    /// Performs each load with its n-th call for `resource` refused, and with all calls from the n-th on refused, for
+    /// every n.
     private static func refused(
         _ id: String, _ resource: FaultInjection.Resource, _ noun: String, unless objection: @escaping @Sendable (ELFFile) -> String?
     ) -> ConformanceCheck {
@@ -174,7 +177,7 @@ extension ConformanceCheck {
             } catch {
                 reason = error
             }
-            // … and what is made once for an instance: in init, or for its first load.
+            // … and resources that are created once per instance: in init, or for its first load.
             var isJudged = false
             do throws(CheckSkipped) {
                 for load in try context.loads(.succeeds) where context.areAllIdle && context.findings.isEmpty {
@@ -194,7 +197,7 @@ extension ConformanceCheck {
                     isJudged = isJudged || isAsked
                 }
             } catch {
-                // What was judged first stays so.
+                // The earlier results stay valid.
                 if reason != nil { reason = error }
             }
             if let reason, context.findings.isEmpty, !isJudged || !reason.isOther { throw reason }
@@ -203,12 +206,12 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// Performs a load, each time in what `instance` gives for it, with each thing refused that it and its instance ask the system for.
+    /// Performs a load once for each resource request of the load and its instance, with that request refused.
     ///
     /// - Parameters:
-    ///   - instance: `nil` where it refuses to start, which is an answer.
-    ///   - end: called with the instance when its load is over.
-    /// - Returns: whether it asks for any.
+    ///   - instance: Provides the instance for each load; `nil` if the plugin refuses to start, which is valid.
+    ///   - end: Called with the instance when its load is over.
+    /// - Returns: Whether there are such requests.
     fileprivate func expectAnswers(
         where noun: String, isRefusedTo load: ConformanceLoad, _ circumstances: String,
         _ instance: () throws(CheckSkipped) -> ProbedInstance?,
@@ -231,7 +234,7 @@ extension CheckContext {
                 do throws(CheckSkipped) {
                     made = try make(request, of: instance, script)
                 } catch {
-                    // It does not take the request then, which is an answer.
+                    // The plugin refuses the request then, which is valid.
                     end(instance)
                     continue
                 }
@@ -251,15 +254,16 @@ extension CheckContext {
 }
 
 extension CheckContext {
-    /// Makes, starts and destroys a load on a thread of its own, as one that wants to end the process waits there for good.
+    /// Makes, performs and destroys a load on a separate thread, because a load that tries to end the process waits
+    /// there for ever.
     ///
-    /// - Returns: whether it came to rest, where it was stopped after a while.
+    /// - Returns: Whether it became idle, if necessary after a stop.
     fileprivate func isOver(_ request: Request, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) -> Bool {
         try keepsTime()
         let state = ConditionLock((made: ProbedLoad?.none, isOver: false))
         do throws(LoadError) {
             try PlatformThread.start {
-                // `try?` because what can't be made is over.
+                // `try?` because a load that cannot be made is over.
                 let made = try? ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, script)
                 state.withLockBroadcasting { $0.made = made }
                 made?.runHere()
@@ -274,7 +278,7 @@ extension CheckContext {
         return state.wait(atMost: shortPatience) { $0.isOver ? true : nil } == true
     }
 
-    /// Fails where a load came neither to an error nor to what it comes to otherwise.
+    /// Fails if a load gave neither an error nor its usual result.
     fileprivate func expect(_ record: LoadRecord, _ usual: LoadResult, _ load: ConformanceLoad, _ words: String) {
         let found = LoadResult(record)
         guard found != usual, record.failure?.value == nil, !varies(load) else { return }

@@ -35,7 +35,7 @@ extension ConformanceCheck {
             var refusals = 0
             let configurations = try context.wrongConfigurations()
             for (_, _, configuration) in configurations {
-                // The first time, a library may keep what it needs for good.
+                // The first time, a library may create permanent state.
                 if case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
                     instance.end()
                     continue
@@ -78,7 +78,7 @@ extension ConformanceCheck {
             for load in loads { _ = try context.follow(load, of: second) }
             second.end()
             try compare("after a second instance has ended")
-            // A setting that is kept in static memory is one that two instances share.
+            // A setting in static memory is shared by two instances.
             for (name, configuration) in try context.otherConfigurations() {
                 let apart = try context.bodies(of: loads, with: configuration)
                 guard case .started(let other) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
@@ -102,7 +102,7 @@ extension ConformanceCheck {
                 for load in loads { _ = try context.follow(load, of: instance) }
                 instance.end()
             }
-            // The first time, a library may keep what it needs for good.
+            // The first time, a library may create permanent state.
             try live()
             let before = ProcessResources.taken()
             try live()
@@ -137,10 +137,11 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// What each of `loads` gives in an instance that is alone: of a copy of the library, which has static memory of its own. `nil` where a copy does not
-    /// start, such as in a folder where it does not find what it needs.
+    /// The bodies of `loads` in an instance without others: an instance of a copy of the library, which has its own
+    /// static memory. `nil` if the copy does not start, for example because it does not find its files in the copy's
+    /// folder.
     fileprivate func bodies(of loads: [ConformanceLoad], with configuration: PluginConfiguration) throws(CheckSkipped) -> [[UInt8]?]? {
-        // `try?` because whether a copy opens is DESC-13's.
+        // `try?` because DESC-13 checks whether a copy opens.
         guard let path = target.library, let copy = try? ProbedLibrary.copy(of: path), let library = try? ProbedLibrary(at: copy.path),
             let entry = unsafe library.entry, let pointer = unsafe entry(PortolanVersion.major),
             case .started(let alone)? = try? unsafe ProbedInstance.start(DescribedPlugin(pointer), configuration, on: instanceContext)

@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanPlugins
 
-/// LOAD: many loads, and instances, at once.
+/// LOAD: many parallel loads and instances.
 extension ConformanceCheck {
     static let stress: [ConformanceCheck] = [
         ConformanceCheck("LOAD-01") { context throws(CheckSkipped) in
@@ -22,7 +22,7 @@ extension ConformanceCheck {
             let instance = try context.instance()
             var random = SplitMix(seed: context.seed)
             let known = try context.known(.large, of: instance, atMost: 4)
-            // As many at once as memory has room for: the judge keeps what comes.
+            // As many in parallel as fit in memory, because the runner records their bodies.
             let largest = known.map(\.result.body.count).max() ?? 0
             let together = try context.together(known, max(4, min(64, (1 << 28) / max(1, largest))), of: instance) { script in
                 script.pauses = random.element(of: [.none, .first, .each])

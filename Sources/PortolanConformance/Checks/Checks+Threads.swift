@@ -12,7 +12,7 @@ extension ConformanceCheck {
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.pauses = .each
-                // Whether it ends at all, and then all of it on one thread.
+                // First check whether it ends at all; then run all of it on one thread.
                 _ = try context.perform(request, of: instance, script)
                 let expected = LoadResult(try context.performHere(request, of: instance, script))
                 script.changesThreads = true
@@ -25,9 +25,9 @@ extension ConformanceCheck {
                         "'\(load.url)' gives \(found.words) where each call into it comes on another thread, else \(expected.words)")
                 }
             }
-            // Others by their end alone: what comes with it may be another each time.
+            // Compare only the end of other loads, because the rest may differ each time.
             for scenario in [ConformanceRule.Scenario.fails, .redirects, .challenges, .uploads] {
-                // `try?` because a manifest without one has others.
+                // `try?` because a manifest without such a URL may have others.
                 try? context.eachLoad(scenario, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                     var (request, script) = try context.scene(load)
                     let expected = try context.perform(request, of: instance, script)
@@ -55,9 +55,10 @@ extension ConformanceCheck {
                     context.expectSame(context.settled(one.made, within: context.patience), as: one.known, "beside other loads")
                 }
             }
-            // Uploads have buffers that are filled before they are delivered: seen where what was sent comes back.
+            // Upload buffers are filled before they are delivered. A mix-up shows only if the server sends the upload
+            // back.
             var isEchoed = false
-            for load in (try? context.loads(.uploads)) ?? [] {  // because a manifest without one has others
+            for load in (try? context.loads(.uploads)) ?? [] {  // because a manifest without one may have others
                 let uploads = try (0..<4).map { index throws(CheckSkipped) in
                     let piece = [UInt8](repeating: UInt8(65 + index), count: 1000)
                     return try context.upload(load, [piece, piece, piece], length: 3000)
@@ -88,7 +89,7 @@ extension ConformanceCheck {
             let before = ProcessEnvironment.taken()
             for load in loads {
                 var script = CheckContext.script(for: load)
-                // What belongs to a thread, on that on which the load's functions are called.
+                // The thread's state is compared on the thread that calls the load's functions.
                 script.watchesThread = true
                 let changes = try context.follow(load, of: instance, script).flatMap(\.threadChanges)
                 context.fail(changes.map { "'\(load.url)': when \($0)" })
@@ -114,7 +115,7 @@ extension ConformanceCheck {
                 }
                 for made in together { try made.start() }
                 let areInside = state.wait(atMost: context.patience) { $0.inside == count ? true : nil } == true
-                // One for each load is the judge's.
+                // One thread for each load is the runner's.
                 let own = ProcessResources.threadsOfPlugins().count - before - count
                 for made in together { made.stop() }
                 state.withLockBroadcasting { $0.isOver = true }
@@ -128,7 +129,7 @@ extension ConformanceCheck {
                 guard let handler = try context.handler(for: request, of: instance) else { return }
                 let start = MonotonicTime.now
                 _ = try context.perform(request, of: instance, CheckContext.script(for: load))
-                // One that takes its time can't be waited for.
+                // Do not wait for a slow load.
                 let isQuick = MonotonicTime.now - start < .milliseconds(300)
                 let stuck = Mutex<String?>(nil)
                 let others = ConditionLock(0)
@@ -170,10 +171,10 @@ extension ConformanceCheck {
                     throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                 }
                 if MonotonicTime.now - start > .milliseconds(500) { throw CheckSkipped.other("'\(load.url)' takes too long") }
-                // A lock is held around the whole load, or around each delivery of bytes.
+                // The plugin may hold a lock around the whole load, or around each delivery of bytes.
                 for isData in [false, true] {
                     let second = try context.make(request, of: instance, CheckContext.script(for: load))
-                    // Also where the first never came to that.
+                    // Runs also if the first load never reached that delivery.
                     defer { _ = context.settled(second, within: context.patience) }
                     do throws(CheckSkipped) {
                         let first = try context.settled(
@@ -185,10 +186,10 @@ extension ConformanceCheck {
                                     "'\(load.url)': a second load of it did not go on for a second while a call of the first waited")
                             }
                         }
-                        // One that waits for the other has been told.
+                        // A load that waits for the other has already been reported.
                         if first == nil { return }
                     } catch {
-                        // An empty body: it was judged at its response.
+                        // An empty body: the load was checked at its response.
                         if !isData || !error.isOther { throw error }
                     }
                 }

@@ -3,18 +3,19 @@
 import PortolanCore
 import PortolanPlugins
 
-/// UPLOAD: bodies that a load sends.
+/// UPLOAD: request bodies that a load sends.
 extension ConformanceCheck {
     static let uploads: [ConformanceCheck] = [
         ConformanceCheck("UPLOAD-01") { context throws(CheckSkipped) in
-            // … and pieces that fill a buffer, and one byte more; all of them fit into the pipes of a server that runs a program for each request.
+            // … and pieces that fill a buffer, and one byte more. All of them fit into the pipes of a server that runs
+            // a program for each request.
             let full: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
             var echoes: Set<String> = []
             for pieces in [CheckContext.pieces, full] {
                 let bytes = Array(pieces.joined())
                 try context.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
-                        // A large one may be too large.
+                        // A large upload may exceed a limit.
                         if pieces == full { throw CheckSkipped.other("'\(load.url)' takes no \(bytes.count) bytes") }
                         return context.fail("'\(load.url)': an upload came to \(LoadResult(record).words)")
                     }
@@ -22,7 +23,8 @@ extension ConformanceCheck {
                     if record.bytesRead != bytes.count {
                         context.fail("'\(load.url)' finished when it had read \(record.bytesRead) bytes of a body of \(bytes.count)")
                     }
-                    // What comes back as long as it went is what went, or each byte of it made another, as in capital letters.
+                    // A response of equal length must be the upload itself, or a mapping of each byte, such as capital
+                    // letters.
                     if record.body == bytes {
                         echoes.insert(load.url)
                     } else if record.body.count == bytes.count
@@ -69,7 +71,7 @@ extension ConformanceCheck {
                     context.fail(
                         "'\(load.url)' gives \(found.words) for a body that comes bit by bit, and \(expected.words) for one at once")
                 }
-                // … and one that wakes itself to ask again.
+                // … and a load that wakes itself to read again.
                 script.bodySource = .silent
                 let made = try context.make(request, of: instance, script)
                 try made.start()
@@ -141,7 +143,7 @@ extension ConformanceCheck {
         ConformanceCheck("UPLOAD-08", needsProcess: true) { context throws(CheckSkipped) in
             let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
-                // What comes with the first one alone is not meant.
+                // Memory that only the first upload needs is excluded.
                 var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
                 _ = try context.settled(request, of: instance, script)
                 request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
@@ -171,7 +173,7 @@ extension ConformanceCheck {
 }
 
 extension CheckContext {
-    /// Calls `body` with what came of each upload.
+    /// Calls `body` with the record of each upload.
     fileprivate func eachUpload(
         _ pieces: [[UInt8]] = CheckContext.pieces, length: Int64? = CheckContext.length, from source: ClientScript.BodySource = .ready,
         _ body: (ConformanceLoad, LoadRecord) throws(CheckSkipped) -> Void
@@ -190,10 +192,10 @@ extension CheckContext {
 }
 
 extension LoadRecord {
-    /// Of the body as it went at last.
+    /// The reads since the last rewind.
     private var reads: [Int64] { calls[...].readsSinceRewind }
 
-    /// Throws where it is none that takes a body at all.
+    /// Throws if the load does not read its upload body at all.
     fileprivate func expectsReading(_ load: ConformanceLoad) throws(CheckSkipped) {
         if !calls.contains(where: { if case .readBody = $0.call { true } else { false } }) {
             throw CheckSkipped.other("'\(load.url)' does not read its upload body")
@@ -202,7 +204,7 @@ extension LoadRecord {
 
     fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
 
-    /// The most reads one after another that were told to wait, with nothing told between them.
+    /// The longest sequence of reads that returned WAIT, without another call between them.
     fileprivate var longestWait: Int {
         var (longest, now) = (0, 0)
         for call in calls.map(\.call) where call != .wake {
@@ -214,7 +216,7 @@ extension LoadRecord {
 }
 
 extension ArraySlice<RecordedCall> {
-    /// What each reading of the upload body came to, since it was last asked for again.
+    /// The return value of each read of the upload body since the last rewind.
     fileprivate var readsSinceRewind: [Int64] {
         let start = lastIndex { $0.call == .rewind } ?? startIndex
         return self[start...].compactMap { if case .readBody(let count) = $0.call { count } else { nil } }
@@ -222,7 +224,7 @@ extension ArraySlice<RecordedCall> {
 }
 
 extension [UInt8] {
-    /// Whether equal bytes became equal ones in `others`, which are as many.
+    /// Whether equal bytes have equal counterparts in `others`, which has the same length.
     fileprivate func isMapped(to others: Self) -> Bool {
         var became = [UInt8?](repeating: nil, count: 256)
         for (byte, other) in zip(self, others) {

@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanPlugins
 
-/// WATCH: what a load has the host watch.
+/// WATCH: the descriptors and timers that a load watches through the host.
 extension ConformanceCheck {
     static let watching: [ConformanceCheck] = [
         watched("WATCH-01", isBlocking: true) { flaw in
@@ -21,7 +21,8 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Loads that come to their end, ones that are stopped at each of their first events, and ones that hang until they are stopped.
+    /// Examines loads that reach their end, loads that are stopped at each of their first events, and loads that hang
+    /// until they are stopped.
     private static func watched(
         _ id: String, isBlocking: Bool, _ words: @escaping @Sendable (ProbedWatches.Flaw) -> String?
     ) -> ConformanceCheck {
@@ -39,7 +40,7 @@ extension ConformanceCheck {
                     guard record != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     if made.client.watches.isUsed { isUsed = true }
                 }
-                // A blocking load does right to have nothing watched.
+                // A blocking load should have nothing watched.
                 if !isUsed { throw CheckSkipped.other("'\(load.url)' has nothing watched") }
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// URLs that nobody writes, and somebody sends.
+/// Malformed and extreme URLs that a peer may still send.
 enum MalformedURLSamples {
     static func all(_ scheme: String) -> [String] {
         let long = String(repeating: "a", count: 1 << 20)

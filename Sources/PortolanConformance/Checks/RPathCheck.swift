@@ -6,11 +6,11 @@
     import Musl
 #endif
 
-/// A folder in which a library has other libraries looked for (`ld.so(8)`).
+/// A folder that is searched for the libraries of a library (`ld.so(8)`).
 enum RPathCheck {
-    /// Why others could put something there; `nil` where they can't, as far as the folder's permissions say.
+    /// Why other users could add a file there; `nil` if the folder's permissions exclude that.
     static func objection(to folder: String) -> String? {
-        // It moves with the library, and who can write there can change the library.
+        // It moves with the library, and a user who can write there can change the library itself.
         if folder.hasPrefix("$ORIGIN") || folder.hasPrefix("${ORIGIN}") { return nil }
         guard folder.hasPrefix("/") else { return "which depends on the working folder" }
         var path = folder

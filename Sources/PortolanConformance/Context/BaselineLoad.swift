@@ -3,13 +3,13 @@
 import PortolanCore
 import PortolanPlugins
 
-/// A load, and what it comes to alone, where nothing is done to it.
+/// A load, and its result when it runs alone and undisturbed.
 struct BaselineLoad {
     let load: ConformanceLoad
     let request: Request
     let result: LoadResult
 
-    /// As its manifest has it answered.
+    /// Responds as the manifest of the load requires.
     var script: ClientScript { CheckContext.script(for: load) }
 }
 
@@ -25,11 +25,11 @@ extension CheckContext {
         BaselineLoad(load: load, request: request, result: LoadResult(try perform(request, of: instance, Self.script(for: load))))
     }
 
-    /// How long loads wait for each other at most.
+    /// The longest time that loads wait for each other.
     static let timeToGather = Duration.seconds(2)
 
-    /// Starts `count` loads, one after another of `known`, each of which waits at its first event for the others, at most for ``timeToGather``; one that lets a
-    /// few begin at a time waits no longer.
+    /// Starts `count` loads that cycle through `known`. Each waits at its first event for the others, at most until
+    /// ``timeToGather`` has passed since the start. So a plugin that begins only a few loads at a time waits no longer.
     func together(
         _ known: [BaselineLoad], _ count: Int, of instance: ProbedInstance, arrange: (inout ClientScript) -> Void = { _ in }
     ) throws(CheckSkipped) -> [(known: BaselineLoad, made: ProbedLoad)] {
@@ -56,7 +56,7 @@ extension CheckContext {
         return together
     }
 
-    /// Fails where `record` is not what the load comes to alone; `nil`: it did not come to rest.
+    /// Fails if `record` differs from the result of the load alone; `nil` means that the load did not become idle.
     func expectSame(_ record: LoadRecord?, as known: BaselineLoad, _ circumstances: String) {
         guard let record else { return fail("'\(known.load.url)' did not end \(circumstances)") }
         let found = LoadResult(record)

@@ -4,11 +4,11 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// The URLs that a manifest promises something of, and loading them.
+/// The URLs that the manifest describes, and how to load them.
 extension CheckContext {
-    /// Those that are examples of `scenario`.
+    /// The loads that are examples of `scenario`.
     ///
-    /// - Throws: where there are none.
+    /// - Throws: If there are none.
     func loads(_ scenario: ConformanceRule.Scenario) throws(CheckSkipped) -> [ConformanceLoad] {
         guard target.manifest != nil || !target.loads.isEmpty else {
             throw CheckSkipped(
@@ -16,14 +16,14 @@ extension CheckContext {
             )
         }
         let found = target.loads.filter { $0.isLoadable && Self.is($0, scenario) }
-        // A large one costs time, and shows nothing here that a small one does not.
+        // A large load costs time, and here it shows no more than a small load.
         let small = scenario == .large ? found : found.filter { !$0.tags.contains(.large) }
         let chosen = small.isEmpty ? found : small
         guard !chosen.isEmpty else { throw CheckSkipped("the manifest names no URL \(Self.words[scenario] ?? "of that kind")") }
         return chosen
     }
 
-    /// All of them, also those that need what is not there.
+    /// All loads, including those whose needs are not met.
     func everyLoad() throws(CheckSkipped) -> [ConformanceLoad] {
         guard !target.loads.isEmpty else { throw CheckSkipped("no conformance section says which URLs there are") }
         return target.loads
@@ -56,7 +56,7 @@ extension CheckContext {
         }
     }
 
-    /// How a client answers that gives a load what its manifest says it needs.
+    /// The client script that gives a load what its manifest says it needs.
     static func script(for load: ConformanceLoad) -> ClientScript {
         var script = ClientScript()
         if let credential = load.credential {
@@ -65,7 +65,7 @@ extension CheckContext {
         return script
     }
 
-    /// The handler that the host would choose: the last one that declares the scheme and says yes.
+    /// The handler that the host would choose: the last one that declares the scheme and accepts the request.
     func handler(for request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> ProbedHandler? {
         let lent = try RequestImage(request, instance.argumentMemory)
         instance.keep(lent)
@@ -80,9 +80,9 @@ extension CheckContext {
             .first { handler in instance.callLog.entering(LoadFunction.canInit.rawValue) { handler.canInit(lent) } }
     }
 
-    /// A load of `request`, made and not started.
+    /// A load of `request` that is made and not started.
     ///
-    /// - Throws: also where the check's time is over (``keepsTime()``).
+    /// - Throws: Also if the check's time is over (``keepsTime()``).
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
         try keepsTime()
         let lent = try RequestImage(request, instance.argumentMemory)
@@ -93,9 +93,9 @@ extension CheckContext {
         return try ProbedLoad(lent, handler, script)
     }
 
-    /// Loads `request` from its making to its destruction, without what a redirect leads to.
+    /// Performs a load of `request` from `make` to `destroy`, without following redirects.
     ///
-    /// - Throws: where the load does not come to its end, which is LIFE-02's.
+    /// - Throws: If the load does not end, which LIFE-02 reports.
     func perform(
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord {
@@ -111,7 +111,8 @@ extension CheckContext {
         return load.record
     }
 
-    /// As ``perform(_:of:_:within:)``, on this thread alone, and for as long as it takes: for many loads, which are to cost little.
+    /// Does the same as ``perform(_:of:_:within:)`` on this thread, without a time limit. For many loads that should
+    /// cost little.
     func performHere(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord {
         let load = try make(request, of: instance, script)
         load.runHere()
@@ -119,7 +120,8 @@ extension CheckContext {
         return load.record
     }
 
-    /// As ``perform(_:of:_:within:)``, and goes on where redirects lead, within the plugin: the records of all loads, in order.
+    /// Does the same as ``perform(_:of:_:within:)``, and follows redirects within the plugin. Returns the records of
+    /// all loads in order.
     func follow(
         _ load: ConformanceLoad, of instance: ProbedInstance, _ script: ClientScript? = nil, within limit: Duration? = nil
     ) throws(CheckSkipped) -> [LoadRecord] {
@@ -135,12 +137,12 @@ extension CheckContext {
         return records
     }
 
-    /// Loads each of `loads` in full, with where its redirects lead.
+    /// Performs each of `loads`, and follows their redirects.
     func followAll(_ loads: [ConformanceLoad], of instance: ProbedInstance) throws(CheckSkipped) {
         for load in loads { _ = try follow(load, of: instance) }
     }
 
-    /// Calls `body` with each load of `scenario`, performed, in an instance of its own.
+    /// Performs each load of `scenario` in one new instance, and calls `body` with each record.
     func eachRecord(
         _ scenario: ConformanceRule.Scenario, _ body: (ConformanceLoad, LoadRecord) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
@@ -158,14 +160,15 @@ extension CheckContext {
             }
         }
         if areAllIdle { instance.end() }
-        // One URL that can't be judged does not hide what the others show, but nothing passes for being silent.
+        // One URL that cannot be judged does not hide the findings of the others. But without findings the check does
+        // not pass.
         if let reason, judged == 0 || findings.isEmpty { throw reason }
     }
 }
 
 extension ConformanceLoad {
-    /// Whether it needs nothing that is not there, and any check has time for it.
+    /// Whether it needs nothing that is missing, and is small enough for any check.
     var isLoadable: Bool { needs.isEmpty && !isHuge }
-    /// Whether it has more bytes than 32 bits count.
+    /// Whether its length exceeds 32 bits.
     var isHuge: Bool { length ?? 0 > UInt32.max }
 }

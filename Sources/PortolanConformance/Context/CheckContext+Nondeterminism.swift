@@ -4,13 +4,14 @@ import PortolanCore
 import PortolanPlugins
 
 extension CheckContext {
-    /// Whether a URL gives something else each time by itself, as one of the time or of random bytes does. One of which the manifest has a digest does not.
+    /// Whether a URL gives a different result each time, for example the time or random bytes. A URL with a digest in
+    /// the manifest does not vary.
     ///
-    /// Asked where something differed: three loads, the last of them a second later.
+    /// Used after a difference was found. Performs three loads, the last of them about a second later.
     func varies(_ load: ConformanceLoad) -> Bool {
         guard load.sha256 == nil else { return false }
         if let known = varying[load.url] { return known }
-        // `try?` because one that can't be loaded by itself is not said to vary.
+        // `try?` because a load that cannot be performed alone is not known to vary.
         let varies = (try? variesAlone(load)) ?? false
         varying[load.url] = varies
         return varies

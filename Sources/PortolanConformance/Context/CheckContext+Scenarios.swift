@@ -6,13 +6,13 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
-/// Loads under conditions that several checks have in common.
+/// Loads under conditions that several checks share.
 extension CheckContext {
-    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own, and then, as far as they can be judged,
-    /// with those of `others`.
+    /// Calls `body` with each load of `scenario` whose handler has the requested style, in one new instance. Then does
+    /// the same for the loads of `others`, as far as they can be judged.
     ///
-    /// - Throws: where there is none, where `body` could judge none, and where it could not judge one that the rule is about and found nothing at the others:
-    ///   no rule is kept by silence.
+    /// - Throws: If there is no such load, if `body` could judge none, or if it could not judge a load that the rule
+    ///   applies to and found nothing in the others. A rule without evidence does not pass.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, and others: [ConformanceRule.Scenario], isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
@@ -23,14 +23,14 @@ extension CheckContext {
         } catch {
             reason = error
         }
-        // `try?` because what can't be judged of the others is no reason not to judge the first.
+        // `try?` because loads of the others that cannot be judged do not affect the first.
         for other in others { try? eachLoad(other, isBlocking: isBlocking, body) }
         guard findings.isEmpty else { return }
         if let reason { throw reason }
         try keepsTime()
     }
 
-    /// As ``eachLoad(_:and:isBlocking:_:)`` of one kind.
+    /// Does the same as ``eachLoad(_:and:isBlocking:_:)`` for one scenario.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
@@ -39,7 +39,7 @@ extension CheckContext {
         var (isJudged, reason) = (false, CheckSkipped?.none)
         let end = MonotonicTime.now + patience
         for load in try loads(scenario) {
-            // Where loads do not come to rest, the time is over before all of them have shown that.
+            // If loads do not become idle, the time is over before all of them have shown that.
             if !areAllIdle, MonotonicTime.now > end { break }
             let request = try request(load.url)
             guard let handler = try handler(for: request, of: instance) else { continue }
@@ -56,9 +56,10 @@ extension CheckContext {
         throw reason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
     }
 
-    /// As ``perform(_:of:_:within:)``; a load that does not end is LIFE-02's only where nothing was done to it.
+    /// Does the same as ``perform(_:of:_:within:)``, but does not throw if the load does not end: LIFE-02 applies only
+    /// to undisturbed loads.
     ///
-    /// - Returns: `nil` where it did not come to rest. It is left alone then.
+    /// - Returns: `nil` if the load did not become idle. It is abandoned then.
     func settled(
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript, within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord? {
@@ -67,17 +68,18 @@ extension CheckContext {
         return settled(made, within: limit ?? patience)
     }
 
-    /// What came of a load that `script` stops at an event, to which it may take its time; `nil` where it does not come to rest within a second of that.
+    /// The record of a load that `script` stops at an event, for which the load has the usual time; `nil` if it is not
+    /// idle within a second after that.
     func stopped(_ request: Request, of instance: ProbedInstance, by script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
         let made = try make(request, of: instance, script)
         try made.start()
         let end = MonotonicTime.now + patience
-        // It may come to rest without an end, which nobody would tell the client.
+        // The load may become idle without an end, and then no event reaches the client.
         while !made.waitUntilIdle(.milliseconds(20)), !made.client.state.withLock(\.isStopped), MonotonicTime.now < end {}
         return settled(made, within: shortPatience)
     }
 
-    /// What came of a load that was started; `nil` where it does not come to rest.
+    /// The record of a started load; `nil` if it does not become idle.
     func settled(_ made: ProbedLoad, within limit: Duration) -> LoadRecord? {
         guard made.waitUntilIdle(limit) else {
             areAllIdle = false
@@ -87,8 +89,8 @@ extension CheckContext {
         return made.record
     }
 
-    /// What came of a load that is stopped while its event `index` is being delivered, where that is no end, or after a time (a second) without one; `nil`
-    /// where it does not come to rest within a second.
+    /// The record of a load that is stopped while its event `index` is being delivered, if that event is no end, or
+    /// after `time` (a second by default) without it; `nil` if it is not idle within a second after that.
     func stopped(
         _ request: Request, of instance: ProbedInstance, atEvent index: Int, orAfter time: Duration? = nil, _ script: ClientScript
     ) throws(CheckSkipped) -> LoadRecord? {
@@ -105,12 +107,13 @@ extension CheckContext {
         slot.withLock { $0 = made }
         defer { slot.withLock { $0 = nil } }
         try made.start()
-        // One that had no such event by now is stopped where it is.
+        // A load without such an event by now is stopped where it is.
         if !made.waitUntilIdle(time ?? shortPatience), !made.client.state.withLock(\.isStopped) { made.stop() }
         return settled(made, within: shortPatience)
     }
 
-    /// What came of a load that was started; `nil` where it does not end within a second. It is stopped then, if it was not before.
+    /// The record of a started load; `nil` if it does not end within a second. It is then stopped, unless it was
+    /// stopped before.
     private func endedSoon(_ made: ProbedLoad) -> LoadRecord? {
         let isOver = made.waitUntilIdle(shortPatience)
         if !isOver, !made.client.state.withLock(\.isStopped) { made.stop() }
@@ -118,7 +121,8 @@ extension CheckContext {
         return isOver ? record : nil
     }
 
-    /// What came of a load that is stopped while its question waits; `nil` where it does not come to rest within a second.
+    /// The record of a load that is stopped while its challenge waits for an answer; `nil` if it is not idle within a
+    /// second after that.
     func stoppedWaiting(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
         var script = script
         script.decision = .never
@@ -129,9 +133,9 @@ extension CheckContext {
         return settled(made, within: shortPatience)
     }
 
-    /// A load in a pause that lasts.
+    /// A load in a pause that does not end.
     ///
-    /// - Throws: where it ends before one.
+    /// - Throws: If it ends before a pause.
     func held(
         _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, at pauses: ClientScript.Pauses = .first
     ) throws(CheckSkipped) -> ProbedLoad {
@@ -149,7 +153,8 @@ extension CheckContext {
         return made
     }
 
-    /// Calls `body` while a load is paused at its first delivery, and while one is at its first bytes, where it has some. Each is stopped after it.
+    /// Calls `body` while a load is paused at its first delivery, and while another is paused at its first bytes, if it
+    /// has a body. Stops each load afterwards.
     func eachHeld(_ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, _ body: () -> Void) throws(CheckSkipped) {
         for pauses: ClientScript.Pauses in [.first, .body] {
             let made: ProbedLoad
@@ -165,7 +170,8 @@ extension CheckContext {
         }
     }
 
-    /// What came of a load during whose first event that `isPlace` holds for `body` is called; `nil` where it does not come to rest.
+    /// Calls `body` during the first event that matches `isPlace`, and returns the record of the load; `nil` if the
+    /// load does not become idle.
     func settled(
         _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad,
         at isPlace: @escaping @Sendable (ClientCall) -> Bool = { _ in true }, whileDelivering body: () throws(CheckSkipped) -> Void
@@ -179,7 +185,7 @@ extension CheckContext {
                 if call.isEnd { state.withLockBroadcasting { $0.isInside = false } }
                 return
             }
-            // Nobody would let it go.
+            // A wait on the runner's own thread would never end.
             guard portolan_thread_number() != caller else { return state.withLock { $0.isEarly = true } }
             state.withLockBroadcasting { $0.isInside = true }
             _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
@@ -204,9 +210,9 @@ extension CheckContext {
         return record
     }
 
-    /// Calls `body` with what comes of each load with `fields`, pauses, each of `policies`, and each of `marks` at the end of its URL, as far as that is a URL
-    /// that a handler takes.
-    /// One that takes more than a second is stopped, and not looked at.
+    /// Calls `body` with the record of each load, with `fields`, pauses, each of `policies`, and each of `marks`
+    /// appended to its URL, if the result is a URL that a handler accepts. A load that takes more than a second is
+    /// stopped and ignored.
     func eachVariant(
         of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], policies: [CachePolicy] = [.useProtocol],
         pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
@@ -228,10 +234,12 @@ extension CheckContext {
         if areAllIdle { instance.end() }
     }
 
-    /// Calls `body` with what comes of loads that are not answered as their manifest has it: questions cancelled, without a credential or answered wrong, and
-    /// redirects not taken. One that takes more than a second is stopped, and not looked at.
+    /// Calls `body` with the records of loads that are not answered as their manifest says: challenges that are
+    /// cancelled, have no credential or a wrong one, and redirects that are not followed. A load that takes more than a
+    /// second is stopped and ignored.
     ///
-    /// - Parameter withStops: also of loads that never begin, or are stopped while a question waits.
+    /// - Parameter withStops: Whether to include loads that never start, and loads that are stopped while a challenge
+    ///   waits.
     func eachOtherEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         for load in target.loads where load.isLoadable && load.tags.isDisjoint(with: [.hangs, .large]) {
@@ -260,7 +268,7 @@ extension CheckContext {
                 scripts.append(script)
             }
             for script in scripts {
-                // `try?` because one that no handler takes hides nothing of the others.
+                // `try?` because a load that no handler accepts does not affect the others.
                 guard let made = try? make(request(load.url), of: instance, script) else { continue }
                 try made.start()
                 if script.decision == .never {
@@ -273,7 +281,8 @@ extension CheckContext {
         if areAllIdle { instance.end() }
     }
 
-    /// The request of a load with user information in its URL; `nil` where the URL has no room for it, or no handler takes it then.
+    /// The request of a load with user information in its URL; `nil` if the URL cannot contain it, or no handler
+    /// accepts the URL then.
     func request(
         of load: ConformanceLoad, user: String, password: String, to instance: ProbedInstance
     ) throws(CheckSkipped) -> Request? {
@@ -284,7 +293,7 @@ extension CheckContext {
         return request
     }
 
-    /// The request of a load, and the answers it needs; an upload where it is one.
+    /// The request of a load and its client script; an upload if the load is tagged so.
     func scene(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
         if load.tags.contains(.uploads) { return try upload(load, Self.pieces, length: Self.length) }
         return (try request(load.url), Self.script(for: load))
@@ -293,7 +302,7 @@ extension CheckContext {
     /// The upload of `pieces`.
     func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(CheckSkipped) -> (Request, ClientScript) {
         var request = try request(load.url)
-        // Piece by piece: many loads of a check come here, and byte by byte takes long where nothing is optimised.
+        // Piece by piece, because many loads run this code, and byte by byte is slow without optimisation.
         let bytes = pieces.reduce(into: [UInt8]()) { $0 += $1 }
         request.method = .post
         request.body =
@@ -304,7 +313,7 @@ extension CheckContext {
         return (request, script)
     }
 
-    /// A credential that nobody has.
+    /// A credential that is never valid.
     static let wrongCredential = (user: "judge-u5er", password: "judge-s3cret")
     static let wrongAnswer = ClientScript.ChallengeAnswer.use(user: wrongCredential.user, password: wrongCredential.password)
 

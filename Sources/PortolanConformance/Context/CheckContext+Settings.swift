@@ -4,11 +4,11 @@ import PortolanCore
 import PortolanJSON
 import PortolanPlugins
 
-/// Configurations other than the manifest's own.
+/// Configurations that differ from the manifest's own.
 extension CheckContext {
-    /// For each setting, ones with a value of a wrong type, and what that value is.
+    /// For each setting, configurations with a value of a wrong type, and a description of that value.
     ///
-    /// - Throws: where the manifest declares no setting.
+    /// - Throws: If the manifest declares no setting.
     func wrongConfigurations() throws(CheckSkipped) -> [(name: String, wrong: String, PluginConfiguration)] {
         var found: [(String, String, PluginConfiguration)] = []
         for setting in try settings() {
@@ -27,7 +27,7 @@ extension CheckContext {
         return found
     }
 
-    /// For each setting, ones with values at the bounds of its type. The plugin may refuse them.
+    /// For each setting, configurations with values at the bounds of its type. The plugin may refuse them.
     func extremeConfigurations() throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
         var found: [(String, PluginConfiguration)] = []
         for setting in try settings() {
@@ -43,7 +43,7 @@ extension CheckContext {
         return found
     }
 
-    /// For each setting that has a default, one with another value of the same type. The plugin may refuse it.
+    /// For each setting with a default, a configuration with another value of the same type. The plugin may refuse it.
     func otherConfigurations() throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
         var found: [(String, PluginConfiguration)] = []
         for setting in target.manifest?.manifest.settings ?? [] {
@@ -60,7 +60,7 @@ extension CheckContext {
         return found
     }
 
-    /// For each setting, one with a random value of its type. The plugin may refuse it.
+    /// For each setting, a configuration with a random value of its type. The plugin may refuse it.
     func randomConfigurations(_ random: inout SplitMix) throws(CheckSkipped) -> [(name: String, PluginConfiguration)] {
         var found: [(String, PluginConfiguration)] = []
         for setting in try settings() {
@@ -83,7 +83,7 @@ extension CheckContext {
         return settings
     }
 
-    /// The manifest's own with one value changed.
+    /// The manifest's own configuration with one value changed.
     private func configuration(with name: String, _ value: JSONValue) throws(CheckSkipped) -> PluginConfiguration {
         do {
             guard case .object(let members) = try JSONParser.parse(Array(configuration().json.utf8)) else { return PluginConfiguration() }

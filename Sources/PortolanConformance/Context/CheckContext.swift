@@ -3,35 +3,36 @@
 import PortolanCore
 import PortolanPlugins
 
-/// One check being made of one subject: what the check is given, and where it leaves what it finds.
+/// One run of a check on one target: the check's input, and the findings that it leaves.
 ///
-/// What a check needs and another rule is about, it asks for here; where that is not to be had, it can't be judged, and the other rule's check is
-/// the one that fails.
+/// A check gets what it needs from here, also what another rule is about. If that is not available, the check cannot be
+/// judged, and the check of the other rule fails.
 final class CheckContext {
     let target: ConformanceTarget
     let instanceContext: InstanceContext
-    /// Where random input begins; two trials of one seed see the same.
+    /// The seed of random input. Two runs with one seed see the same input.
     let seed: UInt64
     private(set) var findings: [Finding] = []
-    /// What ``varies(_:)`` has found.
+    /// The results of ``varies(_:)``.
     var varying: [String: Bool] = [:]
-    /// How many findings are kept; the first ones tell most.
+    /// The maximum number of findings; the first ones are the most useful.
     private static let largestCount = 20
 
-    /// How long a load may take whose time no rule is about.
+    /// The time limit of a load whose time no rule limits.
     let patience: Duration
-    /// … and how long one may take that was told to stop.
+    /// The time limit of a load that was stopped.
     var shortPatience: Duration { min(patience, .seconds(1)) }
-    /// When most of the check's time is over.
+    /// The time at which most of the check's time is over.
     let deadline: Duration
-    /// How instances that are started from now on are lent memory.
+    /// How instances that start from now on borrow memory.
     var argumentMemory = ArgumentMemory.freely
     private var exportedPlugin: DescribedPlugin?
     /// Why a handler of this process could not be made.
     private(set) var handlerProblem: String?
-    /// The last calls before the first finding that is a failure, oldest first: what comes after is no part of it.
+    /// The last calls before the first finding that is a failure, oldest first. Later calls do not belong to the
+    /// finding.
     private(set) var lastEvents: [String]?
-    /// Whether every load came to rest. An instance with one that did not can't be ended.
+    /// Whether every load became idle. An instance with a load that is not idle cannot be ended.
     var areAllIdle = true
 
     init(_ target: ConformanceTarget, on instanceContext: InstanceContext, seed: UInt64, timeLimit: Duration) {
@@ -40,21 +41,21 @@ final class CheckContext {
         deadline = MonotonicTime.now + patience * 3
     }
 
-    /// - Throws: where most of the check's time is over: one that makes many loads does not count as hung for that. No instance is ended then, for
-    ///   loads of it may be under way.
+    /// - Throws: If most of the check's time is over, so that a check with many loads does not count as hung. No
+    ///   instance is ended then, because it may have running loads.
     func keepsTime() throws(CheckSkipped) {
         guard MonotonicTime.now > deadline else { return }
         areAllIdle = false
         throw CheckSkipped("its loads take too long for so many of them; --timeout gives more")
     }
 
-    /// Where the judge's own temporary files go.
+    /// The folder for the runner's temporary files.
     var temporaryFolder: String { instanceContext.folder }
 
     func fail(_ detail: String) { note(.failure, detail) }
     func warn(_ detail: String) { note(.warning, detail) }
 
-    /// Fails for each of `details`.
+    /// Adds one failure for each of `details`.
     func fail(_ details: [String]) {
         for detail in details { fail(detail) }
     }
@@ -69,7 +70,7 @@ final class CheckContext {
 
     // MARK: The plugin
 
-    /// The library's path.
+    /// The path of the library.
     func libraryPath() throws(CheckSkipped) -> String {
         guard let path = target.library else {
             throw CheckSkipped("it is about libraries, and this is a handler of the host's own process")
@@ -92,7 +93,7 @@ final class CheckContext {
         return unsafe entry
     }
 
-    /// The plugin as it describes itself; its flaws are DESC-05's.
+    /// The plugin as it describes itself. DESC-05 reports its flaws.
     func description() throws(CheckSkipped) -> DescribedPlugin {
         if case .handler(let makeHandler) = target.source { return try exported(makeHandler) }
         guard let pointer = unsafe try entry()(PortolanVersion.major) else {
@@ -101,7 +102,7 @@ final class CheckContext {
         return try unsafe DescribedPlugin(pointer)
     }
 
-    /// A handler of this process, made once.
+    /// Exports a handler of this process, once per context.
     private func exported(_ makeHandler: () throws(LoadError) -> any ProtocolHandler) throws(CheckSkipped) -> DescribedPlugin {
         if let exportedPlugin { return exportedPlugin }
         let handler: any ProtocolHandler
@@ -117,14 +118,14 @@ final class CheckContext {
         return plugin
     }
 
-    /// The plugin, whole as far as its structures go.
+    /// The plugin, with complete structures.
     func plugin() throws(CheckSkipped) -> DescribedPlugin {
         let plugin = try description()
         if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not whole (DESC-05): \(flaw)") }
         return plugin
     }
 
-    /// What the manifest sets the plugin up with where nobody says more.
+    /// The configuration that the manifest gives by default.
     func configuration() throws(CheckSkipped) -> PluginConfiguration {
         guard let manifest = target.manifest else { return PluginConfiguration() }
         do throws(PluginProblem) {
@@ -134,7 +135,7 @@ final class CheckContext {
         }
     }
 
-    /// A started instance. Whoever asks ends it.
+    /// A started instance. The caller ends it.
     func instance(of plugin: DescribedPlugin? = nil) throws(CheckSkipped) -> ProbedInstance {
         let plugin = if let plugin { plugin } else { try self.plugin() }
         switch try ProbedInstance.start(plugin, configuration(), argumentMemory, on: instanceContext) {

@@ -3,41 +3,42 @@
 public import PortolanCore
 public import PortolanPlugins
 
-/// What is judged: a plugin library, and the manifest that tells of it; or a handler of this process.
+/// The target of the checks: a plugin library with its manifest, or a handler of this process.
 public struct ConformanceTarget: Sendable {
     enum Source: Sendable {
-        /// The library's path.
+        /// The path of the library.
         case library(String)
         case handler(@Sendable () throws(LoadError) -> any ProtocolHandler)
-        /// A manifest that can't be read alone, so that nobody knows what it is for.
+        /// A manifest that cannot be read, without a known library.
         case nothing
     }
 
     let source: Source
-    /// `nil` for a library that was named alone, and a handler that no manifest tells of.
+    /// `nil` for a library without a manifest, and for a handler that no manifest describes.
     public let manifest: InstalledPlugin?
-    /// Why the manifest can't be read, where that is so.
+    /// Why the manifest cannot be read, if so.
     let problem: PluginProblem?
-    /// What is promised of URLs. None: then no URL is known that could be loaded.
+    /// The URLs with their expected results. If it is empty, the checks know no URL to load.
     public let loads: [ConformanceLoad]
 
-    /// A library by itself.
+    /// A library without a manifest.
     public init(library: String) {
         (source, manifest, problem, loads) = (.library(library), nil, nil, [])
     }
 
-    /// A manifest that can't be read.
+    /// A manifest that cannot be read.
     ///
     /// - Parameters:
-    ///   - problem: what is wrong with it.
-    ///   - library: the library that it lies beside, which is judged by itself; `nil`: none is known.
+    ///   - problem: The problem of the manifest.
+    ///   - library: The library beside the manifest, which is checked without it; `nil` if none is known.
     public init(_ problem: PluginProblem, library: String?) {
         (source, manifest, self.problem, loads) = (library.map(Source.library) ?? .nothing, nil, problem, [])
     }
 
-    /// A plugin with its manifest, the conformance section included: `InstalledPlugin.readingConformance()`.
+    /// A plugin with its manifest, including the conformance section: `InstalledPlugin.readingConformance()`.
     ///
-    /// Of one that binds a library without code the handler is judged that the host makes for it: that library is no plugin.
+    /// If the manifest binds a library without plugin code, the checks run on the handler that the host makes for it,
+    /// because that library is no plugin.
     public init(_ plugin: InstalledPlugin) {
         if plugin.manifest.bindsLibrary {
             source = .handler { () throws(LoadError) in
@@ -52,21 +53,21 @@ public struct ConformanceTarget: Sendable {
         (manifest, problem, loads) = (plugin, nil, plugin.manifest.conformance?.loads ?? [])
     }
 
-    /// A handler of this process. The rules of libraries and their start are not for it.
+    /// A handler of this process. The rules about libraries and their start do not apply to it.
     ///
     /// - Parameters:
-    ///   - loads: URLs, and what they have to yield.
-    ///   - makeHandler: makes the handler; called once in each check, in the process that makes it.
+    ///   - loads: URLs with their expected results.
+    ///   - makeHandler: Makes the handler; called once in each check, in the process that runs the check.
     public init(loads: [ConformanceLoad], handler makeHandler: @escaping @Sendable () throws(LoadError) -> any ProtocolHandler) {
         (source, manifest, problem, self.loads) = (.handler(makeHandler), nil, nil, loads)
     }
 
-    /// The library's path; `nil` of a handler of this process.
+    /// The path of the library; `nil` for a handler of this process.
     public var library: String? {
         if case .library(let path) = source { path } else { nil }
     }
 
-    /// Why a rule is not for this subject; `nil` where it is.
+    /// Why a rule does not apply to this target; `nil` if it applies.
     func objection(to rule: ConformanceRule) -> String? {
         if case .nothing = source, rule.category != "MANIF" { return "the manifest can't be read (MANIF-01)" }
         guard case .handler = source else { return nil }
@@ -78,8 +79,9 @@ public struct ConformanceTarget: Sendable {
 
     static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD"]
 
-    /// What the host, and here the judge's adapter, does for handlers of its own process: it asks of declared schemes alone, parses what was asked, copies
-    /// what is lent, puts calls in turn, resumes nothing unasked; an inner load, a configuration and a second instance are not the handler's.
+    /// Rules that the host, and here the runner's adapter, enforces for handlers of its own process. It passes only
+    /// requests of declared schemes, parses URLs, copies borrowed values, serializes calls, and resumes nothing without
+    /// a reason. A nested load, a configuration and a second instance are not the handler's.
     static let rulesOfTheHost: Set<String> = [
         "CAN-02", "CAN-06", "FLOW-02", "FLOW-04", "BODY-03", "BODY-04", "ORDER-05", "THREAD-01", "LIFE-11", "LOAD-04", "FUZZ-05",
         "UPLOAD-03",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a load comes to, whatever its responses say.
+/// The result of a load, regardless of its responses.
 struct LoadResult: Hashable {
     let body: [UInt8]
     let didFinish: Bool
     let didFail: Bool
-    /// `nil` also where the error can't be read.
+    /// The code of the error; `nil` also if the error cannot be read.
     let failure: Int32?
 
     init(_ record: LoadRecord) {
@@ -13,7 +13,7 @@ struct LoadResult: Hashable {
         failure = record.failure?.value?.code
     }
 
-    /// In short, for a finding.
+    /// A short form for a finding.
     var words: String {
         if let failure { return "an error (\(failure))" }
         if didFail { return "did_fail without an error" }

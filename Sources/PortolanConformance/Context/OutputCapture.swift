@@ -8,9 +8,9 @@ import FoundationEssentials
     import Musl
 #endif
 
-/// What code writes to standard output and standard error, caught in files for as long as it runs.
+/// Captures standard output and standard error in files while code runs.
 enum OutputCapture {
-    /// - Parameter folder: where the files lie meanwhile.
+    /// - Parameter folder: The folder for the temporary files.
     static func bytes(in folder: String, _ body: () throws(CheckSkipped) -> Void) throws(CheckSkipped) -> [(name: String, bytes: [UInt8])] {
         let places: [(name: String, number: Int32)] = [("output", STDOUT_FILENO), ("error", STDERR_FILENO)]
         fflush(nil)

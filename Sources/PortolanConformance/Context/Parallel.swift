@@ -2,9 +2,9 @@
 
 import PortolanCore
 
-/// Doing the same on several threads at once.
+/// Runs the same code on several threads in parallel.
 enum Parallel {
-    /// What `body` gives on each of `count` threads, which begin together.
+    /// The results of `body` on `count` threads, which begin together.
     static func results<Value: Sendable>(
         threads count: Int, within limit: Duration = .seconds(30), _ body: @escaping @Sendable (Int) -> Value
     ) throws(CheckSkipped) -> [Value] {

@@ -2,7 +2,7 @@
 
 import CPortolan
 
-/// The version of the contract that the judge speaks.
+/// The version of the plugin contract that the runner uses.
 enum PortolanVersion {
     static let major = PORTOLAN_ABI_MAJOR
 }

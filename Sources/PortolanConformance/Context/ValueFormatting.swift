@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers as findings say them.
+/// Formats numbers for findings.
 enum ValueFormatting {
-    /// As in `12.5 ms`.
+    /// For example `12.5 ms`.
     static func time(_ time: Duration) -> String {
         let (seconds, attoseconds) = time.components
         let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000

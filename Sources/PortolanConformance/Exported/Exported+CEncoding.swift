@@ -6,7 +6,7 @@ import PortolanCore
 import PortolanPlugins
 
 extension CStorage<portolan_change> {
-    /// What makes `original` into `request`.
+    /// The change that turns `original` into `request`.
     init(from original: Request, to request: Request) {
         unsafe self.init { arena in
             var image = unsafe portolan_change()
@@ -26,7 +26,7 @@ extension CStorage<portolan_change> {
         }
     }
 
-    /// Each name whose values are others now, with these; without a value, where there is none any more.
+    /// Each name whose values differ, with the new values; without a value if the field was removed.
     private static func changes(from original: HTTPFields, to new: HTTPFields) -> [(name: HTTPField.Name, value: [UInt8]?)] {
         var changes: [(name: HTTPField.Name, value: [UInt8]?)] = []
         for name in Set(original.map(\.name)).union(new.map(\.name)).sorted(by: { $0.canonicalName < $1.canonicalName })
@@ -69,7 +69,8 @@ extension CStorage<portolan_challenge> {
 }
 
 extension ChallengeAnswer {
-    /// An answer that the judge lent, to a question of `kind`. It answers with passwords only: to other questions such an answer is none.
+    /// An answer that the runner gave to a challenge of `kind`. The runner answers with passwords only, so other kinds
+    /// of challenge get the default.
     init(lent answer: portolan_answer, to kind: ProtectionSpace.Kind) {
         switch unsafe answer.disposition {
         case PORTOLAN_USE:

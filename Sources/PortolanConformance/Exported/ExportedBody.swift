@@ -4,7 +4,7 @@ import CPortolan
 import PortolanCore
 import Synchronization
 
-/// The upload body of a load, read from the judge's client as a plugin reads it: in turns.
+/// The upload body of a load, read from the runner's client as a plugin reads it: within calls into the load.
 enum ExportedBody {
     static func body(of load: ExportedLoad, length: Int64?) -> Body {
         let wasOpened = Atomic(false)
@@ -14,7 +14,7 @@ enum ExportedBody {
         }
     }
 
-    /// What was read in a turn, and not given to the load yet.
+    /// Buffers bytes that were read in a call into the load and are not yet passed on.
     private final class Reader: BodyReader {
         private static let pieceSize = 1 << 16
 
@@ -22,7 +22,7 @@ enum ExportedBody {
         private let state: Mutex<State>
 
         private struct State {
-            /// Whether the body has to begin again before it is read.
+            /// Whether the body has to be rewound before the next read.
             var rewinds: Bool
             var piece: ArraySlice<UInt8> = []
             var end: BodyRead?
@@ -41,12 +41,13 @@ enum ExportedBody {
 
         func close() {}
 
-        /// Reads the next piece in a turn, which may be this one.
+        /// Reads the next piece within a call into the load, which may be the present call.
         private func ask(_ whenReady: @escaping @Sendable () -> Void) {
             load.tell { [self] in readPiece(whenReady) }
         }
 
-        /// In a turn. Where there is nothing yet, it is asked for again in the next one that the client has for it.
+        /// Runs within a call into the load. If no bytes are available, reads again when the client wakes the load for
+        /// them.
         private func readPiece(_ whenReady: @escaping @Sendable () -> Void) -> portolan_flow {
             let (bytes, count) = load.readBody(atMost: Self.pieceSize, rewinding: state.withLock { $0.rewinds })
             switch count {
@@ -79,7 +80,7 @@ enum ExportedBody {
 }
 
 extension ExportedLoad {
-    /// The next bytes, and what the client answered; `Int64.min` where it can't begin again.
+    /// The next bytes, and the client's return value; `Int64.min` if the body cannot be rewound.
     fileprivate func readBody(atMost capacity: Int, rewinding: Bool) -> (bytes: [UInt8], count: Int64) {
         if rewinding {
             let rewound = unsafe client.pointee.rewind_body(client)

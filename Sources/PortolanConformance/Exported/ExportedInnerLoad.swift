@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// A load that lies in one of a handler of this process: loaded whole, and told in one run.
+/// A nested load of a handler of this process. It is loaded completely, and delivered in one sequence.
 final class ExportedInnerLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
@@ -12,9 +12,9 @@ final class ExportedInnerLoad: ProtocolLoad {
     private struct State {
         var isStopped = false
         var isPaused = false
-        /// It was resumed while it was telling: before the answer that says to pause had come back.
+        /// The load was resumed during a delivery, before the delivery returned its pause.
         var isResumed = false
-        /// What is still to be told.
+        /// The events that remain to be delivered.
         var steps: [@Sendable (any ProtocolClient) -> Flow] = []
         var isTelling = false
     }
@@ -59,7 +59,7 @@ final class ExportedInnerLoad: ProtocolLoad {
         }
     }
 
-    /// One thread tells; a resume that comes meanwhile is seen by it.
+    /// One thread delivers at a time. It also handles a resume that comes during a delivery.
     private func goOn() {
         while let step = next() {
             let flow = step(client)

@@ -4,9 +4,10 @@ import CPortolan
 import PortolanCore
 import PortolanPlugins
 
-/// A handler of this process behind the C contract: the judge sees it as it sees a plugin's, event-driven, with all calls of a load in its turns.
+/// Presents a handler of this process through the C contract. The runner sees an event-driven plugin, with serial calls
+/// into each load.
 ///
-/// Its functions are no plugin's: what the rules say of libraries and their start is not for it.
+/// The rules about libraries and their start do not apply to it, because its functions come from the runner.
 @safe
 final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor does not change
     let handler: any ProtocolHandler
@@ -18,7 +19,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
     }
 
     var pointer: UnsafePointer<portolan_plugin> { unsafe descriptor.pointer }
-    /// What its functions are given for the instance.
+    /// The state pointer that its functions receive for the instance.
     var state: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
 
     private static func at(_ state: UnsafeMutableRawPointer?) -> ExportedPlugin {
@@ -42,7 +43,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
         unsafe image.can_init = { state, request in
             let request = unsafe RequestImage.at(request).request
             let handler = unsafe ExportedPlugin.at(state).handler
-            // As the registry asks: of its own schemes alone.
+            // The registry, too, passes only requests of the handler's own schemes.
             return handler.schemes.contains(request.url.scheme) && handler.canInit(request) ? 1 : 0
         }
         unsafe image.canonical_request = { state, request, form in
@@ -74,7 +75,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
 }
 
 extension portolan_load_table {
-    /// The turns of an exported load.
+    /// The functions of an exported load.
     fileprivate init(ofExported: Void) {
         self.init()
         size = UInt32(MemoryLayout<portolan_load_table>.size)

@@ -3,7 +3,8 @@
 import PortolanCore
 import PortolanPlugins
 
-/// What the cost of a load is measured by: a handler that gives a body of so many bytes at once, judged as any other.
+/// The reference for the cost of a load: a handler that gives a body of a fixed length immediately, and is checked like
+/// any other.
 struct ReferenceHandler: ProtocolHandler {
     let identifier = "org.portolan.judge.reference"
     let schemes = SchemeSet.only(["judge-reference"])
@@ -13,7 +14,7 @@ struct ReferenceHandler: ProtocolHandler {
         ReferenceLoad(request, length, client)
     }
 
-    /// An instance of one.
+    /// An instance of the handler.
     static func instance(length: Int, on instanceContext: InstanceContext) throws(CheckSkipped) -> ProbedInstance {
         let export = ExportedPlugin(Self(length: length))
         let plugin = try unsafe DescribedPlugin(export.pointer, standingState: export.state, owner: export)
@@ -27,7 +28,7 @@ struct ReferenceHandler: ProtocolHandler {
 }
 
 extension Request {
-    /// What the reference handler answers.
+    /// The request that the reference handler accepts.
     static var reference: Request {
         get throws(CheckSkipped) {
             do throws(URLSyntaxError) {
@@ -39,7 +40,7 @@ extension Request {
     }
 }
 
-/// Tells all of its body in its start, in runs of 64 KiB.
+/// Delivers its whole body in `startLoading()`, in pieces of 64 KiB.
 private final class ReferenceLoad: ProtocolLoad {
     private let request: Request
     private let length: Int

@@ -3,23 +3,23 @@
 import CPortolan
 import PortolanCore
 
-/// What a library's entry function gave, as it stands there. What is wrong with it, the checks of DESC say; where that is so much that nothing
-/// else can be judged, there is none.
+/// The descriptor that a library's entry function returned, unchanged. The DESC checks report its flaws. If the
+/// descriptor is too broken for other checks, `init` throws.
 @safe
 struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as this
     let functions: portolan_plugin
     let handlers: [DescribedHandler]
 
-    /// Every way in which the structures are not whole; one line each. DESC-05.
+    /// All defects of the structures; one line each. DESC-05.
     let flaws: [String]
-    /// The state of the one instance that there is without a start; `nil` of a library's, whose `init` makes it.
+    /// The state of the only instance, which needs no start; `nil` for a library, whose `init` creates the state.
     let standingState: UnsafeMutableRawPointer?
-    /// What the structures stand in; a library's stand as long as the process.
+    /// The owner of the structures; a library's structures live as long as the process.
     private let owner: (any AnyObject & Sendable)?
 
     /// - Parameters:
-    ///   - standingState: the state of an instance that needs no start.
-    ///   - owner: what has to live as long as this.
+    ///   - standingState: The state of an instance that needs no start.
+    ///   - owner: An object that must live as long as this value.
     init(
         _ pointer: UnsafePointer<portolan_plugin>, standingState: UnsafeMutableRawPointer? = nil, owner: (any AnyObject & Sendable)? = nil
     ) throws(CheckSkipped) {
@@ -51,12 +51,12 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
     var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
-/// A handler as its descriptor says, and its load table.
+/// A handler as its descriptor declares it, and its load table.
 @safe
 struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let functions: portolan_handler
     let loads: portolan_load_table
-    /// As far as the structures are whole.
+    /// The schemes, as far as the structures are complete.
     let schemes: [ReadText]
     let flaws: [String]
 
@@ -87,10 +87,10 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
         self.flaws = flaws
     }
 
-    /// An interposer, asked about every request.
+    /// Whether it is an interposer, which receives every request.
     var takesAnyScheme: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 }
     var isMultipart: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 }
-    /// Whether it is asked about requests; where not, every one of its schemes is its own.
+    /// Whether it decides about requests; if not, it accepts every request of its schemes.
     var choosesRequests: Bool { unsafe functions.can_init != nil }
     var isBlocking: Bool { unsafe loads.run != nil }
     var identifier: ReadText { unsafe ReadText(functions.identifier) }

@@ -2,24 +2,24 @@
 
 import FoundationEssentials
 
-/// What a shared library says of itself without being opened (`elf(5)`), for 64 bits, little-endian.
+/// Reads a shared library without opening it (`elf(5)`); 64 bits, little-endian.
 struct ELFFile {
-    /// Names of the functions and objects that it defines for others.
+    /// The names of the functions and objects that it exports.
     private(set) var exports: [String] = []
-    /// Libraries that it needs (DT_NEEDED).
+    /// The libraries that it needs (DT_NEEDED).
     private(set) var needed: [String] = []
-    /// Where it has these looked for (DT_RPATH, DT_RUNPATH), folder by folder.
+    /// The folders that are searched for these libraries (DT_RPATH, DT_RUNPATH).
     private(set) var runPaths: [String] = []
-    /// Whether there is code of Swift's in it, or in what it needs.
+    /// Whether it, or a library that it needs, contains Swift code.
     private(set) var hasSwift = false
-    /// Whether there is code of Rust's in it, whose library ends the process where there is no memory, in these words.
+    /// Whether it contains Rust code. Rust's library aborts the process with this message if there is no memory.
     var hasRust: Bool { bytes.contains(Array("memory allocation of ".utf8)) }
     private(set) var hasExecutableStack = true
     private(set) var hasWritableCode = false
 
     private let bytes: [UInt8]
 
-    /// - Throws: where the file can't be read, or is no such library.
+    /// - Throws: If the file cannot be read, or is no such library.
     init(at path: String) throws(CheckSkipped) {
         guard let data = FileManager.default.contents(atPath: path) else { throw CheckSkipped.lack("'\(path)' can't be read") }
         try self.init(Array(data))
@@ -56,7 +56,7 @@ struct ELFFile {
         runPaths = paths.flatMap { $0.split(separator: ":", omittingEmptySubsequences: false).map(String.init) }
     }
 
-    /// The dynamic symbols, by the section that holds them.
+    /// Reads the dynamic symbols from their section.
     private mutating func readSymbols() {
         let sections = table(at: number(40, 8), entrySize: number(58, 2), count: number(60, 2), least: 64)
         let names = number(62, 2)
@@ -73,14 +73,14 @@ struct ELFFile {
         for symbol in table(at: start, entrySize: 24, count: size / 24, least: 24) {
             let info = number(symbol + 4, 1)
             let (binding, isDefined, isHidden) = (info >> 4, number(symbol + 6, 2) != 0, number(symbol + 5, 1) & 3 != 0)
-            // Global, weak or unique; functions and objects. The linker's own marks have no type.
+            // Global, weak or unique; functions and objects. The linker's own markers have no type.
             if [1, 2, 10].contains(binding), isDefined, !isHidden, [1, 2, 6, 10].contains(info & 15) {
                 exports.append(text(at: strings + number(symbol, 4)))
             }
         }
     }
 
-    /// Where in the file an address lies that a segment maps.
+    /// The file offset of an address in a mapped segment.
     private func offset(ofAddress address: Int) -> Int {
         for segment in table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
         where number(segment, 4) == Self.loadSegment {
@@ -90,15 +90,15 @@ struct ELFFile {
         return bytes.count
     }
 
-    // MARK: The file's bytes, of which none is trusted
+    // MARK: The file's bytes, none of which is trusted
 
-    /// Where the entries of a table begin; those that do not lie in the file are left out.
+    /// The offsets of a table's entries, without those that are outside of the file.
     private func table(at start: Int, entrySize: Int, count: Int, least: Int) -> [Int] {
         guard entrySize >= least, start <= bytes.count, count > 0 else { return [] }
         return (0..<min(count, 1 << 16)).map { start + $0 * entrySize }.filter { $0 + entrySize <= bytes.count }
     }
 
-    /// Little-endian; 0 where there is none, and never more than fits a file's offset.
+    /// A little-endian number; 0 if it is outside of the file, and at most 2^40, which fits a file offset.
     private func number(_ offset: Int, _ size: Int) -> Int {
         guard offset >= 0, offset <= bytes.count - size else { return 0 }
         let value = bytes[offset..<offset + size].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -9,15 +9,16 @@ import Synchronization
     import Musl
 #endif
 
-/// A system that refuses a library what it usually gives: its own calls of these functions alone, and all others of the process go on as before.
+/// Makes system functions fail for one library. Only the library's own calls of these functions are affected; all other
+/// calls in the process work as before.
 @safe
 enum FaultInjection {
     enum Resource: Sendable {
-        /// What allocates: `malloc(3)` and those that call it.
+        /// Allocation: `malloc(3)` and the functions that call it.
         case memory
-        /// What makes a thread.
+        /// The creation of threads.
         case threads
-        /// What ends the process. It is always refused: the thread that asks waits for good.
+        /// The end of the process. It is always refused: the calling thread waits for ever.
         case end
     }
 
@@ -26,34 +27,35 @@ enum FaultInjection {
     private static let last = Atomic(Int.max)
     private static let ended = Mutex<String?>(nil)
 
-    /// Stands between `library` and the functions of `resource`.
+    /// Interposes between `library` and the functions of `resource`.
     ///
-    /// - Returns: whether it calls any of them.
+    /// - Returns: Whether the library calls any of them.
     static func serve(_ resource: Resource, to library: ProbedLibrary) -> Bool {
-        // Before the library can use up the keys that there are.
+        // Before the library can use up the available keys.
         if resource == .threads, !OwnThread.canCount { return false }
         var isCalled = false
         for function in functions(of: resource) where unsafe library.replace(function.name, by: function.pointer) { isCalled = true }
         return isCalled
     }
 
-    /// Refuses the calls of these numbers, counted from 1 from now on.
+    /// Refuses the calls with these numbers. The count starts again at 1 now.
     static func refuse(_ numbers: ClosedRange<Int>) {
         calls.store(0, ordering: .sequentiallyConsistent)
         first.store(numbers.lowerBound, ordering: .sequentiallyConsistent)
         last.store(numbers.upperBound, ordering: .sequentiallyConsistent)
     }
 
-    /// Counts from now on, and refuses nothing.
+    /// Restarts the count, and refuses nothing.
     static func count() { refuse(Int.max...Int.max) }
 
-    /// How many calls there were since the last order.
+    /// The number of calls since the last ``refuse(_:)`` or ``count()``.
     static var callCount: Int { calls.load(ordering: .sequentiallyConsistent) }
 
-    /// How many threads run that the library has begun by calls of its own, since it was served ``Resource/threads``.
+    /// The number of running threads that the library's own calls have started since ``serve(_:to:)`` of
+    /// ``Resource/threads``.
     static var threadCount: Int { OwnThread.count.load(ordering: .sequentiallyConsistent) }
 
-    /// With which function it wanted to end the process; `nil` where it did not.
+    /// The function with which the library tried to end the process; `nil` if it did not try.
     static var triedToEndBy: String? { ended.withLock(\.self) }
 
     private static func refuses() -> Bool {
@@ -72,7 +74,7 @@ enum FaultInjection {
         while true { pause() }
     }
 
-    /// One that stands between.
+    /// An interposed function.
     @safe
     private struct Function {
         let name: String
@@ -170,11 +172,11 @@ enum FaultInjection {
     }
 }
 
-/// What a thread that the library has begun is to do.
+/// The body and the argument of a thread that the library has started.
 @safe
 private final class OwnThread {
     static let count = Atomic(0)
-    /// What counts one that ends, also by pthread_exit(3).
+    /// The key whose destructor counts a thread that ends, also by pthread_exit(3).
     private static let end: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil
@@ -189,7 +191,7 @@ private final class OwnThread {
         unsafe (self.body, self.argument) = unsafe (body, argument)
     }
 
-    /// - Parameter create: begins a thread that ``run(_:_:)`` is given its argument; 0 where there is one.
+    /// - Parameter create: Starts a thread that passes its argument to ``run(_:_:)``; returns 0 on success.
     static func begin(
         _ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?, _ create: (UnsafeMutableRawPointer) -> Int32
     ) -> Int32 {
@@ -208,7 +210,7 @@ private final class OwnThread {
     ) -> Result? {
         guard let pointer = unsafe pointer else { return nil }
         let own = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
-        // Its value only has to be one. One that can't be counted when it ends is not counted.
+        // The value only has to be non-null. A thread whose end cannot be counted is not counted at all.
         let isCounted = end.map { unsafe pthread_setspecific($0, pointer) } == 0
         if !isCounted { count.subtract(1, ordering: .sequentiallyConsistent) }
         return unsafe call(own.body, own.argument)

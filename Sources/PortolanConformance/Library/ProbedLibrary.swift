@@ -11,7 +11,7 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// A plugin library that the judge opened itself, so that what it does at each step can be seen.
+/// A plugin library that the runner opened itself, so that each step can be observed.
 @safe
 struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never closed, and dlsym(3) is thread-safe
     typealias Entry = @convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?
@@ -19,12 +19,12 @@ struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never 
     let path: String
     private let handle: UnsafeMutableRawPointer
 
-    /// A copy of the library at `path`, which goes with what is returned.
+    /// A copy of the library at `path`, which is deleted with the returned value.
     static func copy(of path: String) throws(CheckSkipped) -> LibraryCopy {
         do throws(LoadError) { return try LibraryCopy(of: path) } catch { throw CheckSkipped.lack(error.message) }
     }
 
-    /// - Throws: in dlopen(3)'s words.
+    /// - Throws: With the message of dlopen(3).
     init(at path: String) throws(CheckSkipped) {
         if let objection = LinkerToken.objection(to: path) { throw CheckSkipped(objection) }
         let location = path.contains("/") ? path : "./" + path
@@ -35,14 +35,14 @@ struct ProbedLibrary: @unchecked Sendable {  // … because the handle is never 
         unsafe self.handle = handle
     }
 
-    /// Has the library call `function` where it calls the one of this name, for good.
+    /// Permanently redirects the library's calls of the function `name` to `function`.
     ///
-    /// - Returns: whether it calls it at all.
+    /// - Returns: Whether the library calls it at all.
     func replace(_ name: String, by function: UnsafeMutableRawPointer) -> Bool {
         unsafe portolan_replace_import(handle, name, function) > 0
     }
 
-    /// `nil` where it is no plugin.
+    /// The entry function; `nil` if the library is no plugin.
     var entry: Entry? {
         guard let symbol = unsafe dlsym(handle, "portolan_plugin_entry") else { return nil }
         return unsafe unsafeBitCast(symbol, to: Entry.self)

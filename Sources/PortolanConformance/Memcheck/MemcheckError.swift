@@ -2,15 +2,15 @@
 
 import PortolanPlugins
 
-/// One error that memcheck saw.
+/// One error that memcheck reported.
 struct MemcheckError: Hashable, Sendable {
-    /// Memcheck's name for it, as in `InvalidRead`.
+    /// Memcheck's name for it, for example `InvalidRead`.
     let kind: String
-    /// What happened, on one line, without numbers that are others in each run.
+    /// The message on one line, without numbers that differ between runs.
     let words: String
-    /// Where, innermost first.
+    /// The stack, innermost first.
     let stack: [StackFrame]
-    /// Other places that have to do with it, such as where the block was freed, or where a value without one comes from.
+    /// Related places, such as where the block was freed, or where an uninitialised value comes from.
     let origins: [Origin]
 
     struct Origin: Hashable, Sendable {
@@ -18,12 +18,12 @@ struct MemcheckError: Hashable, Sendable {
         let stack: [StackFrame]
     }
 
-    /// The rule that it breaks; `nil` of what is none of a plugin's, such as a notice.
+    /// The ID of the rule that the error violates; `nil` for reports that are no error of a plugin, such as a notice.
     var rule: String? {
         switch kind {
         case "InvalidRead", "InvalidWrite", "InvalidJump", "Overlap", "FishyValue", "ReallocSizeZero": "MEM-01"
         case "UninitCondition", "UninitValue": "MEM-02"
-        // A system call that was given what was never written, or where nothing is to be read or written.
+        // A system call received uninitialised bytes, or an inaccessible address.
         case "SyscallParam": words.contains("uninitialised") ? "MEM-02" : "MEM-01"
         case "InvalidFree", "MismatchedFree": "MEM-03"
         case "Leak_DefinitelyLost": "MEM-04"
@@ -31,17 +31,17 @@ struct MemcheckError: Hashable, Sendable {
         }
     }
 
-    /// Whether it is about a block that nobody has a pointer to any more.
+    /// Whether it reports a block without any pointer to it.
     var isLeak: Bool { kind.hasPrefix("Leak_") }
 }
 
 extension MemcheckError {
-    /// Of an `<error>` of Valgrind's XML, protocol 4; `nil` where it has no kind or no stack.
+    /// Reads an `<error>` of Valgrind's XML, protocol 4; `nil` if it has no kind or no stack.
     init?(_ element: XMLElement) {
         guard element.name == "error", let kind = element["kind"]?.text else { return nil }
         var (stack, origins): ([StackFrame]?, [Origin]) = (nil, [])
         var said = ""
-        // Each stack belongs to the words before it. Words without a stack are about the error itself.
+        // Each stack belongs to the words before it. Words without a stack describe the error itself.
         func settle() {
             if stack != nil, !said.isEmpty { origins.append(Origin(words: said, stack: [])) }
             said = ""
@@ -57,7 +57,7 @@ extension MemcheckError {
                 let frames = child.children.filter { $0.name == "frame" }.map(StackFrame.init)
                 if stack == nil {
                     stack = frames
-                    // Where the address of a system call lies stands before it.
+                    // The words about the address of a system call come before the stack.
                     settle()
                 } else {
                     origins.append(Origin(words: said, stack: frames))
@@ -71,7 +71,7 @@ extension MemcheckError {
         self.init(kind: kind, words: words, stack: stack, origins: origins)
     }
 
-    /// Addresses and the number of a loss record say nothing that holds the next time.
+    /// The words of an element, without addresses and loss record numbers, which differ between runs.
     private static func words(_ element: XMLElement) -> String {
         let text = element["text"]?.text ?? element.text
         let words = text.split(separator: " ").filter { !$0.hasPrefix("0x") }.joined(separator: " ")

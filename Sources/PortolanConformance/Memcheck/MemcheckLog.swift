@@ -2,10 +2,10 @@
 
 import FoundationEssentials
 
-/// What memcheck wrote of one process.
+/// The memcheck log of one process.
 struct MemcheckLog: Hashable, Sendable {
     let errors: [MemcheckError]
-    /// Whether it was written to its end. Where not, the process was ended before its leaks were counted.
+    /// Whether the log is complete. If not, the process was killed before its leaks were counted.
     let isWhole: Bool
 
     private static let (largestFile, largestCount) = (16 << 20, 2000)
@@ -14,7 +14,7 @@ struct MemcheckLog: Hashable, Sendable {
         (self.errors, self.isWhole) = (errors, isWhole)
     }
 
-    /// Reads the errors that are whole: the log of a process that was ended breaks off anywhere.
+    /// Reads the errors that are complete. The log of a killed process can be cut off anywhere.
     init(parsing bytes: [UInt8]) {
         var reader = XMLReader(bytes)
         var errors: [MemcheckError] = []
@@ -24,9 +24,9 @@ struct MemcheckLog: Hashable, Sendable {
         self.init(errors, isWhole: reader.isWhole)
     }
 
-    /// `nil` where there is none: then the process did not run under Valgrind.
+    /// Reads a log file; `nil` if there is none, because the process did not run under Valgrind.
     init?(at path: String) {
-        // `try?` because a log that can't be read is none.
+        // `try?` because a log that cannot be read counts as missing.
         guard let file = try? FileManager.default.attributesOfItem(atPath: path), let size = file[.size] as? Int, size <= Self.largestFile,
             let data = FileManager.default.contents(atPath: path)
         else { return nil }

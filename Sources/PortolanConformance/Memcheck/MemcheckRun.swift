@@ -3,31 +3,34 @@
 import CThreadTrace
 import FoundationEssentials
 
-/// A judge that runs under Valgrind's memcheck, which writes a file for each process: the judge and each check.
+/// A runner under Valgrind's memcheck, which writes one file for each process: the runner and each check.
 ///
-/// The command of the judge runs once, under Valgrind, and makes its checks by `fork(2)` as ever: a check begins in a process that Valgrind
-/// has translated already. So 126 checks of a small plugin take a minute, where a start of Valgrind for each would take five.
+/// The runner's command starts once under Valgrind, and makes its checks by `fork(2)` as usual, so that a check begins
+/// in a process that Valgrind has already translated. So 126 checks of a small plugin take a minute instead of the five
+/// minutes that a start of Valgrind for each check would take.
 public struct MemcheckRun: Hashable, Sendable {
-    /// Where the logs lie.
+    /// The folder of the logs.
     private let folder: String
     let scope: MemcheckScope
 
-    /// How many times as long everything may take.
+    /// The factor by which all time limits grow.
     static let slowness = 10
-    /// How the program's own path begins when it runs under Valgrind: it is a file in memory (`memfd_create(2)`), as that is one whose debug
-    /// information Valgrind does not look for. Valgrind 3.19 gives up at that of a program of Swift 6.
+    /// The prefix of the program's own path under Valgrind. The program is a file in memory (`memfd_create(2)`),
+    /// because Valgrind does not look for debug information there. Valgrind 3.19 fails on the debug information of a
+    /// Swift 6 program.
     private static let programName = "portolan"
     static let programPrefix = "memfd:\(programName)"
 
-    /// An empty file for the program, open also for what takes this process's place; below zero: errno says why there is none.
+    /// Opens an empty file for the program, which stays open across `exec`; negative on failure, with the reason in
+    /// errno.
     package static func programFile() -> Int32 { unsafe portolan_memory_file(programName) }
 
-    /// - Parameter folder: where ``options(logs:)`` had the logs written. No plugin has been opened in this process.
+    /// - Parameter folder: The folder that ``options(logs:)`` received. No plugin may have been opened in this process.
     public init(logs folder: String) {
         (self.folder, scope) = (folder, .ofThisProcess())
     }
 
-    /// What to call Valgrind with, so that its logs are what is read here.
+    /// The options for Valgrind whose logs this type can read.
     public static func options(logs folder: String) -> [String] {
         [
             "--tool=memcheck", "--quiet", "--vgdb=no", "--trace-children=no", "--child-silent-after-fork=no", "--error-limit=no",
@@ -36,10 +39,10 @@ public struct MemcheckRun: Hashable, Sendable {
         ]
     }
 
-    /// The log of a process that has ended, which goes with it.
+    /// The log of a process that has ended. The log file is deleted.
     func log(of process: Int32) -> MemcheckLog? {
         let path = "\(folder)/\(process).xml"
-        // `try?` because what stays there does no harm.
+        // `try?` because a file that remains does no harm.
         defer { try? FileManager.default.removeItem(atPath: path) }
         return MemcheckLog(at: path)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An element of XML as Valgrind writes it: no attributes that matter, and either text or elements in it.
+/// An XML element as Valgrind writes it. It contains either text or elements, and its attributes are ignored.
 struct XMLElement: Equatable {
     let name: String
     private(set) var text = ""
@@ -8,29 +8,30 @@ struct XMLElement: Equatable {
 
     init(_ name: String) { self.name = name }
 
-    /// The first child of that name.
+    /// The first child with that name.
     subscript(_ name: String) -> XMLElement? { children.first { $0.name == name } }
 
     fileprivate mutating func append(_ child: XMLElement) { children.append(child) }
     fileprivate mutating func append(text: String) { self.text += text }
 }
 
-/// Reads the children of the root, one after the other, from a document that may be cut off anywhere: its writer may have been ended.
+/// Reads the children of the root one by one, from a document that may be cut off anywhere because its writer was
+/// killed.
 ///
-/// Of XML it knows what Valgrind writes (docs/internals/xml-output-protocol4.txt there): elements, text, the five entities and numbers of
-/// characters. At everything else it stops, and at what is larger than anything that Valgrind has to say.
+/// Supports the XML that Valgrind writes (its docs/internals/xml-output-protocol4.txt): elements, text, the five
+/// entities and character references. Stops at everything else, and at parts larger than any that Valgrind writes.
 struct XMLReader {
     private let bytes: [UInt8]
     private var place = 0
     private var isInRoot = false
-    /// Whether the end of the root was read: nothing is missing.
+    /// Whether the end tag of the root was read, so that nothing is missing.
     private(set) var isWhole = false
 
     private static let (largestDepth, largestCount, largestText, largestName) = (8, 512, 4096, 64)
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The next child of the root; `nil` at the end, and where the document is damaged or goes no further.
+    /// The next child of the root; `nil` at the end, and if the document is damaged or cut off.
     mutating func next() -> XMLElement? {
         if !isInRoot {
             guard nextTag()?.kind == .start else { return nil }
@@ -52,7 +53,7 @@ struct XMLReader {
         let name: String
     }
 
-    /// What follows a start tag, up to its end tag.
+    /// The element after its start tag, up to its end tag.
     private mutating func element(_ name: String, depth: Int) -> XMLElement? {
         var element = XMLElement(name)
         while true {
@@ -69,7 +70,7 @@ struct XMLReader {
         }
     }
 
-    /// The next tag, past text and the declaration `<?xml …?>`; `nil` where there is none that is whole.
+    /// The next tag, after text and the declaration `<?xml …?>`; `nil` if there is no complete tag.
     private mutating func nextTag() -> Tag? {
         while true {
             while place < bytes.count, bytes[place] != UInt8(ascii: "<") { place += 1 }
@@ -95,7 +96,7 @@ struct XMLReader {
         }
     }
 
-    /// What stands before the next tag; of a long one the beginning.
+    /// The text before the next tag, truncated if it is long.
     private mutating func text() -> String {
         let start = place
         while place < bytes.count, bytes[place] != UInt8(ascii: "<") { place += 1 }
@@ -109,7 +110,7 @@ struct XMLReader {
 
     private static let entities: [Substring: Character] = ["lt": "<", "gt": ">", "amp": "&", "quot": "\"", "apos": "'"]
 
-    /// Entities that are not known stay what they are.
+    /// Replaces known entities; unknown entities stay as they are.
     private static func unescaped(_ text: Substring) -> String {
         guard text.contains("&") else { return String(text) }
         var result = ""

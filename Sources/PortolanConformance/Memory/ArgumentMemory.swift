@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a plugin is lent memory: in pages of its own, always.
+/// How a plugin borrows memory; always on separate pages.
 enum ArgumentMemory: Hashable, Sendable {
-    /// With zeros behind each struct, and nothing that stops who writes.
+    /// Zeros follow each struct, and writes succeed.
     case freely
-    /// Each struct ends where a page ends, before one that nobody may touch.
+    /// Each struct ends at the end of a page, before an inaccessible page.
     case flush
-    /// What is `const` can't be written.
+    /// `const` arguments cannot be written.
     case readOnly
 }

@@ -8,7 +8,7 @@ import CThreadTrace
     import Musl
 #endif
 
-/// What pages hold, and whether that can be changed.
+/// The content of pages, and whether it can be changed.
 struct PageState: Hashable {
     let bytes: [UInt8]
     let isWritable: Bool
@@ -16,24 +16,25 @@ struct PageState: Hashable {
 
 /// A const argument of a plugin's function.
 protocol ConstArgument: Sendable {
-    /// Names the argument if the plugin has written to it or made it writable, although it was protected; otherwise `nil`.
+    /// Names the argument if the plugin has written to it or made it writable, although it was protected; otherwise
+    /// `nil`.
     var changed: String? { get }
 }
 
-/// Memory of its own between two pages that nobody may touch, and that can be taken away: whoever reads it then, or past its end, is stopped by
-/// the processor (`mmap(2)`, `mprotect(2)`).
+/// Memory between two inaccessible guard pages. It can be made inaccessible, too. An access then, or past its end,
+/// crashes (`mmap(2)`, `mprotect(2)`).
 @safe
 struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addresses do not change between `init` and `deinit`
     static let pageSize = Int(sysconf(Int32(_SC_PAGESIZE)))
 
     private let mapping: UnsafeMutableRawPointer
     private let mappedSize: Int
-    /// The first byte; a page begins here.
+    /// The first byte, at the start of a page.
     let base: UnsafeMutableRawPointer
-    /// All of it, in whole pages.
+    /// The size in bytes, a multiple of the page size.
     let size: Int
 
-    /// Room for `count` bytes at least, zeroed.
+    /// Maps at least `count` zeroed bytes.
     init(_ count: Int) throws(CheckSkipped) {
         let page = Self.pageSize
         let size = max(1, (count + page - 1) / page) * page
@@ -42,7 +43,7 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
         guard let memory = unsafe memory, unsafe memory != MAP_FAILED else {
             throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
         }
-        // A process has so many mappings and no more.
+        // The number of mappings of a process is limited.
         guard unsafe mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0 else {
             let number = errno
             unsafe munmap(memory, mappedSize)
@@ -52,17 +53,17 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
         (self.size, self.mappedSize) = (size, mappedSize)
     }
 
-    /// From now on the memory can only be read.
+    /// Makes the memory read-only.
     func protect() {
         unsafe mprotect(base, size, PROT_READ)
     }
 
-    /// From now on nobody can touch the memory.
+    /// Makes the memory inaccessible.
     func poison() {
         unsafe mprotect(base, size, PROT_NONE)
     }
 
-    /// What they hold, and whether that can be changed; `nil` where they can't be read.
+    /// The content, and whether it can be changed; `nil` if it cannot be read.
     var state: PageState? {
         guard unsafe ReadableMemory.contains(base, size) else { return nil }
         let pages = stride(from: 0, to: size, by: Self.pageSize)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A C struct in a page of its own, which can be taken away, and that can end where the page ends, before one that nobody may touch: a plugin that
-/// reads beyond the size it was given is stopped. The object that the functions serve is found at the beginning of the page.
+/// A C struct on a separate page, which can be made inaccessible. The struct can end at the end of the page, before an
+/// inaccessible page, so that a plugin that reads beyond the struct's size crashes. The start of the page holds the
+/// pointer to the object that the functions serve.
 @safe
 final class GuardedTable<Head>: @unchecked Sendable {  // … because what is behind the pointer is written before it is shared
     private let pages: GuardedPages
     let pointer: UnsafeMutablePointer<Head>
 
-    /// How much of the page is left behind the struct where reading there is to do no harm: zeros.
+    /// The number of zero bytes after the struct, if reads there should be harmless.
     private static var slack: Int { 1024 }
 
     init(_ argumentMemory: ArgumentMemory, _ head: Head) throws(CheckSkipped) {
@@ -17,7 +18,7 @@ final class GuardedTable<Head>: @unchecked Sendable {  // … because what is be
         unsafe pointer.initialize(to: head)
     }
 
-    /// The object is not retained: it has to outlive the table.
+    /// Stores the object that the functions serve. The object is not retained: it must outlive the table.
     func serve(_ object: AnyObject) {
         unsafe pages.base.storeBytes(of: Unmanaged.passUnretained(object).toOpaque(), as: UnsafeMutableRawPointer.self)
     }
@@ -30,14 +31,14 @@ final class GuardedTable<Head>: @unchecked Sendable {  // … because what is be
         return unsafe Unmanaged<Object>.fromOpaque(opaque).takeUnretainedValue()
     }
 
-    /// From now on nobody can write to it.
+    /// Makes the struct read-only.
     func protect() {
         pages.protect()
     }
 
     var state: PageState? { pages.state }
 
-    /// From now on a call through the table, or a look at it, is stopped.
+    /// Makes the struct inaccessible: reads, and calls through it, crash.
     func poison() {
         pages.poison()
     }

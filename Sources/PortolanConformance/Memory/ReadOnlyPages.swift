@@ -2,18 +2,19 @@
 
 import PortolanPlugins
 
-/// A C value and all that it points at, in pages of its own that can be taken away when they are no longer lent.
+/// A C value and everything it points at, on separate pages that can be made inaccessible when the borrow ends.
 @safe
-struct ReadOnlyPages<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change until it is taken away
+struct ReadOnlyPages<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change until it is made inaccessible
     private let pages: GuardedPages
     let pointer: UnsafePointer<Root>
 
-    /// - Parameter build: makes the value, its parts put into the arena. Called twice: once to measure, and once to fill.
+    /// - Parameter build: Makes the value, and puts its parts into the arena. Called twice: once to measure, and once
+    ///   to fill.
     init(_ build: (inout CArena) -> Root) throws(CheckSkipped) {
         var arena = CArena()
         _ = unsafe arena.reserve(Root.self, count: 1)
         _ = build(&arena)
-        // Flush with the end, so that one byte too many meets the guard.
+        // At the end of the pages, so that an access one byte past the value hits the guard page.
         let size = (arena.used + CArena.alignment - 1) / CArena.alignment * CArena.alignment
         pages = try GuardedPages(size)
         let start = unsafe pages.base + (pages.size - size)
@@ -23,7 +24,7 @@ struct ReadOnlyPages<Root>: ~Copyable, @unchecked Sendable {  // … because the
         unsafe pointer = UnsafePointer(start.assumingMemoryBound(to: Root.self))
     }
 
-    /// From now on nobody can write to it.
+    /// Makes the memory read-only.
     func protect() {
         pages.protect()
     }

@@ -8,7 +8,8 @@ import CThreadTrace
     import Musl
 #endif
 
-/// Whether memory can be read, asked of the kernel: what can't be read is EFAULT there, and the end of the process here.
+/// Uses the kernel to find out whether memory can be read: it reports EFAULT where a direct read would crash this
+/// process.
 enum ReadableMemory {
     /// Whether each page between `start` and `start + count` can be read.
     static func contains(_ start: UnsafeRawPointer?, _ count: Int) -> Bool {

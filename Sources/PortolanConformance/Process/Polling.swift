@@ -8,14 +8,14 @@ import PortolanCore
     import Musl
 #endif
 
-/// Asking again for what nobody tells when it happens, such as that a thread is gone.
+/// Polls for events without a notification, such as the end of a thread.
 enum Polling {
     enum Answer<Value> {
         case done(Value)
         case notYet(Value)
     }
 
-    /// The first answer that is done, or the last one before `limit` has passed.
+    /// The first `done` answer, or the last answer when `limit` has passed.
     static func result<Value>(within limit: Duration, _ ask: () -> Answer<Value>) -> Value {
         let end = MonotonicTime.now + limit
         var pause: UInt32 = 200
@@ -29,7 +29,7 @@ enum Polling {
         }
     }
 
-    /// Lets time pass in which something that must not happen could.
+    /// Waits, so that something that must not happen could happen.
     static func watch(_ time: Duration) {
         usleep(UInt32(clamping: time.nanoseconds / 1000))
     }

@@ -10,15 +10,15 @@ import FoundationEssentials
     import Musl
 #endif
 
-/// What all code of a process shares, and a plugin has to leave as it found it.
+/// State that all code of a process shares. A plugin must leave it unchanged.
 struct ProcessEnvironment: Hashable, Sendable {
     var environment: [String: String]
     var workingFolder: String
     var umask: mode_t
     var locale: String
-    /// Of the calling thread.
+    /// The state of the calling thread.
     var thread: ThreadEnvironment
-    /// The address of each signal's handler; 0 for what the system does by itself.
+    /// The address of each signal's handler; 0 is the system's default.
     var signalHandlers: [Int32: UInt]
 
     static func taken() -> Self {
@@ -40,18 +40,18 @@ struct ProcessEnvironment: Hashable, Sendable {
         for signal in signals {
             var action = sigaction()
             guard unsafe sigaction(signal, nil, &action) == 0 else { continue }
-            // The handler's address comes first, whichever of its two types it has (`sigaction(2)`).
+            // The handler's address comes first, for either of its two types (`sigaction(2)`).
             found[signal] = unsafe withUnsafeBytes(of: &action) { unsafe $0.load(as: UInt.self) }
         }
         return found
     }
 
-    /// Those whose handler is another.
+    /// The signals whose handler differs.
     func signals(handledOtherwiseThan before: Self) -> [Int32] {
         Self.signals.filter { signalHandlers[$0] != before.signalHandlers[$0] }
     }
 
-    /// What is another now: one line each.
+    /// The differences; one line each.
     func changes(since before: Self) -> [String] {
         var changes: [String] = []
         let names = Set(environment.keys).union(before.environment.keys).filter { environment[$0] != before.environment[$0] }
@@ -68,11 +68,11 @@ struct ProcessEnvironment: Hashable, Sendable {
     }
 }
 
-/// What a thread has of its own, and its next user finds.
+/// The state of a thread that its next user inherits.
 struct ThreadEnvironment: Hashable, Sendable {
     let rounding: Int32
     let blockedSignals: Set<Int32>
-    /// Which one it is (`uselocale(3)`).
+    /// The identity of the thread's locale (`uselocale(3)`).
     let locale: Int
 
     static func taken() -> Self {
@@ -83,7 +83,7 @@ struct ThreadEnvironment: Hashable, Sendable {
             locale: unsafe Int(bitPattern: uselocale(nil)))
     }
 
-    /// What is another now: one line each.
+    /// The differences; one line each.
     func changes(since before: Self) -> [String] {
         var changes: [String] = []
         if rounding != before.rounding { changes.append("the rounding mode changed") }

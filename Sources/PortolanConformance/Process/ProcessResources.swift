@@ -10,15 +10,15 @@ import PortolanCore
     import Musl
 #endif
 
-/// What belongs to the process and not to a plugin, counted, so that two counts can be compared.
+/// A snapshot of the process's resources, so that two snapshots can be compared.
 struct ProcessResources: Sendable {
-    /// What each open descriptor leads to (`proc(5)`, /proc/self/fd).
+    /// The target of each open descriptor (`proc(5)`, /proc/self/fd).
     var descriptors: [Int32: String]
-    /// Identifiers of the kernel's for each thread.
+    /// The kernel's identifier of each thread.
     var threads: Set<Int32>
-    /// Of these, how many are the host's own, kept for the next load that blocks.
+    /// The number of these threads that the host retains for the next blocking load.
     var idleThreadsOfHost: Int
-    /// What `timer_create(2)` made, by its line in /proc/self/timers.
+    /// The timers of `timer_create(2)`, by their line in /proc/self/timers.
     var timers: [String]
     var surroundings: ProcessEnvironment
 
@@ -32,13 +32,13 @@ struct ProcessResources: Sendable {
         Set(names(in: "/proc/self/task").compactMap { Int32($0) })
     }
 
-    /// Those that are not kept by the host for loads that block, and alarms.
+    /// The threads, without those that the host retains for blocking loads and alarms.
     static func threadsOfPlugins() -> Set<Int32> {
         threads().filter { name(ofThread: $0) != LoadThreadPool.threadName }
     }
 
     private static func name(ofThread number: Int32) -> String? {
-        // `try?` because a thread that is gone has no name.
+        // `try?` because a thread that has ended has no name.
         (try? String(contentsOfFile: "/proc/self/task/\(number)/comm", encoding: .utf8)).map { String($0.prefix { $0 != "\n" }) }
     }
 
@@ -47,22 +47,23 @@ struct ProcessResources: Sendable {
         for number in names(in: "/proc/self/fd").compactMap({ Int32($0) }) {
             if let target = link("/proc/self/fd/\(number)") { found[number] = target }
         }
-        // The descriptor through which the list was read is closed by now, and its entry may be gone or not.
+        // The descriptor through which the list was read is closed by now, but its entry may still be in the list.
         return found.filter { fcntl($0.key, F_GETFD) >= 0 }
     }
 
-    /// Of the whole process so far.
+    /// The processor time of the whole process so far.
     static func processorTime() -> Duration {
         var time = timespec()
         guard unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return .zero }
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// How much processor time passes in 200 ms, once the process had a moment to come to rest.
+    /// The processor time that passes in 200 ms, after a short time for the process to become idle.
     static func processorTimeAtRest() -> Duration {
         Polling.watch(.milliseconds(50))
         var most = Duration.zero
-        // Where this thread waits for a processor, others wait as well: the time that they wanted shows in a longer look.
+        // If this thread waits for a processor, other threads wait as well. A longer measurement then shows the time
+        // that they need.
         for _ in 0..<5 {
             let (before, waited) = (processorTime(), ProcessorWait.ofThisThread)
             Polling.watch(.milliseconds(200))
@@ -72,7 +73,8 @@ struct ProcessResources: Sendable {
         return most
     }
 
-    /// What is left by `round` the second time, and once more `others` rounds later: a pool that grows when it is first used is no leak.
+    /// The resources that remain after the second call of `round`, and again `others` rounds later. A pool that grows
+    /// on its first use is no leak.
     static func leftBehind(within limit: Duration, after others: Int = 3, _ round: () throws(CheckSkipped) -> Void) throws(CheckSkipped)
         -> [String]
     {
@@ -87,10 +89,10 @@ struct ProcessResources: Sendable {
         return []
     }
 
-    /// How much memory the process has that no file on a disk stands behind, in bytes: its own, and what it shares or keeps in memory files.
+    /// The resident memory without a file on a disk, in bytes: private memory, shared memory and memory files.
     static func residentBytes() -> Int { bytes(of: ["RssAnon", "RssShmem"]) }
 
-    /// How many bytes of the heap are in use (`mallinfo2(3)`), once what just ended had a moment to be gone.
+    /// The number of heap bytes in use (`mallinfo2(3)`), after a short time for the release of what has just ended.
     static func settledHeapBytes() -> Int {
         var least = Int.max
         for _ in 0..<3 {
@@ -100,10 +102,10 @@ struct ProcessResources: Sendable {
         return least
     }
 
-    /// How much address space the process had at most, in bytes.
+    /// The largest address space of the process so far, in bytes.
     static func peakBytes() -> Int { bytes(of: ["VmPeak"]) }
 
-    /// The sum of these fields of `proc_pid_status(5)`.
+    /// The sum of these fields of `proc_pid_status(5)`, in bytes.
     private static func bytes(of fields: Set<Substring>) -> Int {
         // `try?` because without the file there is nothing to compare.
         let lines = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
@@ -123,7 +125,7 @@ struct ProcessResources: Sendable {
     }
 
     private static func names(in folder: String) -> [String] {
-        // `try?` because a list that can't be read is an empty one to both counts.
+        // `try?` because a list that cannot be read is empty in both snapshots.
         (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     }
 
@@ -135,7 +137,7 @@ struct ProcessResources: Sendable {
 }
 
 extension ProcessResources {
-    /// What there is now and was not before: one line each.
+    /// The new resources; one line each.
     func additions(since before: Self) -> [String] {
         let opened = descriptors.keys.filter { before.descriptors[$0] == nil }.sorted()
         let new = threads.subtracting(before.threads)
@@ -147,14 +149,14 @@ extension ProcessResources {
             + (set > 0 ? ["\(set) timer\(set == 1 ? " was" : "s were") left"] : [])
     }
 
-    /// What was there before and is not any more: descriptors that belong to somebody else.
+    /// The descriptors that are gone and did not belong to the plugin; one line each.
     func losses(since before: Self) -> [String] {
         before.descriptors.keys.filter { descriptors[$0] == nil }.sorted().map {
             "descriptor \($0) (\(before.descriptors[$0] ?? "?")) was closed, which is another's"
         }
     }
 
-    /// Waits until nothing is left that was not there before, as a thread that ends takes a moment to be gone.
+    /// Waits until no new resources remain, because a thread takes a moment to end.
     static func settledAdditions(since before: Self, within limit: Duration) -> [String] {
         Polling.result(within: limit) {
             let additions = taken().additions(since: before)

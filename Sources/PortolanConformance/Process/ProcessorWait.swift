@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// How long threads that could have run had to wait for a processor.
+/// The time that runnable threads waited for a processor.
 enum ProcessorWait {
-    /// Of the calling thread, since it began; none where the kernel does not count it.
+    /// The time of the calling thread since its start; zero if the kernel does not count it.
     ///
     /// Source: the second number of `/proc/thread-self/schedstat` (Linux, Documentation/scheduler/sched-stats).
     static var ofThisThread: Duration {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers that look random, and are the same ones for the same seed (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// Pseudorandom numbers that are the same for the same seed (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014).
 struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 
@@ -14,6 +15,6 @@ struct SplitMix: RandomNumberGenerator {
         return value ^ (value >> 31)
     }
 
-    /// One of an array that has one at least.
+    /// A random element of a nonempty array.
     mutating func element<Element>(of array: [Element]) -> Element { array[Int(next() % UInt64(array.count))] }
 }

@@ -5,7 +5,7 @@ import CPortolan
 struct ReadField: Hashable, Sendable {
     let name, value: ReadText
 
-    /// The fields at `start`; `nil` where they can't be read, or are more than any message has.
+    /// The fields at `start`; `nil` if they cannot be read, or are more than any message has.
     static func list(_ start: UnsafePointer<portolan_field>?, _ count: Int) -> [Self]? {
         unsafe ReadStruct.list(start, count, atMost: 1 << 16) { unsafe Self(name: ReadText($0.name), value: ReadText($0.value)) }
     }
@@ -37,7 +37,7 @@ struct ReadError: Hashable, Sendable, CompletenessChecking {
     let domain, message: ReadText
     /// The codes and domains of its causes, nearest first.
     let causes: [Cause]
-    /// Whether the list of causes ends where one is too short, or can't be read.
+    /// Whether the list of causes ends at one that is too short, or cannot be read.
     let hasBrokenCause: Bool
 
     var unreadable: [String] {
@@ -72,9 +72,9 @@ struct ReadChange: Hashable, Sendable, CompletenessChecking {
     let url, method: ReadText
     let fields: [ReadField]?
     let dropsBody, dropsFields: Bool
-    /// Of the properties that it replaces or removes.
+    /// The names of the properties that it replaces or removes.
     let propertyNames: [ReadText]?
-    /// Whether a text or the bytes of one can't be read.
+    /// Whether a property's name or bytes cannot be read.
     let hasBrokenProperty: Bool
 
     var unreadable: [String] {
@@ -108,7 +108,7 @@ struct ReadChallenge: Hashable, Sendable, CompletenessChecking {
     let protocolName, host, realm, scheme: ReadText
     /// Why the last answer failed.
     let previous: ReadStruct<ReadError>
-    /// `nil` where they can't be read.
+    /// `nil` if they cannot be read.
     let certificates: [ReadText]?
 
     var unreadable: [String] {

@@ -3,7 +3,7 @@
 /// A structure that begins with its size, as a plugin gave it.
 enum ReadStruct<Value> {
     case missing
-    /// It says a size that does not cover version 1.
+    /// Its `size` does not cover version 1.
     case short(UInt32)
     case unreadable
     case whole(Value)
@@ -18,7 +18,7 @@ extension ReadStruct: Hashable where Value: Hashable {}
 extension ReadStruct: Sendable where Value: Sendable {}
 
 extension ReadStruct {
-    /// What is at `pointer`, of which no byte is read that can't be or that its `size` does not cover.
+    /// Reads the structure at `pointer`. Reads no byte that is inaccessible or beyond its `size`.
     init<Root>(_ pointer: UnsafePointer<Root>?, _ read: (Root) -> Value) {
         guard let pointer = unsafe pointer else {
             self = .missing
@@ -40,7 +40,7 @@ extension ReadStruct {
         self = unsafe .whole(read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self)))
     }
 
-    /// The values at `start`; `nil` where they can't be read, or are more than `limit`.
+    /// The values at `start`; `nil` if they cannot be read, or are more than `limit`.
     static func list<Element>(_ start: UnsafePointer<Element>?, _ count: Int, atMost limit: Int, _ read: (Element) -> Value) -> [Value]? {
         guard count != 0 else { return [] }
         guard let start = unsafe start, (1...limit).contains(count),
@@ -52,6 +52,6 @@ extension ReadStruct {
 
 /// A structure that points at others.
 protocol CompletenessChecking {
-    /// What of it is counted or pointed at, and is not there.
+    /// The parts that are declared, but cannot be read.
     var unreadable: [String] { get }
 }

@@ -3,13 +3,13 @@
 import CPortolan
 import PortolanPlugins
 
-/// A text as a plugin gave it. `nil` bytes: absent.
+/// A text as a plugin gave it. `bytes` is `nil` if it is absent.
 struct ReadText: Hashable, Sendable {
     let bytes: [UInt8]?
-    /// Its length was beyond all reason, or what it points at can't be read.
+    /// Whether its length was out of range, or its memory cannot be read.
     let isUnreadable: Bool
 
-    /// No text of the contract is longer.
+    /// The limit of every text of the contract, in bytes.
     private static let largestLength = 1 << 24
 
     init(_ string: portolan_string) {
@@ -26,10 +26,10 @@ struct ReadText: Hashable, Sendable {
         isUnreadable = false
     }
 
-    /// `nil` where it is absent, unreadable or not UTF-8.
+    /// The text; `nil` if it is absent, unreadable or not UTF-8.
     var text: String? { isUnreadable ? nil : bytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
-    /// For a finding.
+    /// The text in quotes, for a finding.
     var quoted: String {
         if isUnreadable { return "(unreadable)" }
         return bytes.map { "'\(Text.oneLine(String(decoding: $0, as: UTF8.self), limit: 120))'" } ?? "(absent)"

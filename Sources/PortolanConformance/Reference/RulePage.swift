@@ -45,7 +45,7 @@ package enum RulePage {
         return rule.scenario?.rawValue ?? ""
     }
 
-    /// No bar ends a cell that it is in.
+    /// Escapes each bar, so that it does not end the cell.
     private static func cell(_ text: String) -> String {
         var result = ""
         for character in text {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which checks show the same again.
+/// The checks that reproduce a result.
 extension CheckResult {
-    /// Whether there is a check of this very rule. Of those that others show, each finding says which.
+    /// Whether the rule has its own check. Otherwise each finding names the check in which it was seen.
     var makesItself: Bool { rule.category != "MEM" }
 
-    /// What `--filter` is to be given: the rule's ID, or those of the checks in which it was seen, if it was.
+    /// The argument of `--filter`: the rule's ID, or the IDs of the checks in which it was seen; `nil` if there are
+    /// none.
     var filter: String? {
         if makesItself { return rule.id }
         var ids: [String] = []
@@ -13,14 +14,14 @@ extension CheckResult {
         return ids.isEmpty ? nil : ids.prefix(8).joined(separator: ",")
     }
 
-    /// The command that makes them.
+    /// The command that runs these checks.
     ///
-    /// - Parameter command: up to the checks.
+    /// - Parameter command: The command without `--filter`.
     func again(_ command: String) -> String { filter.map { "\(command) --filter \($0)" } ?? command }
 }
 
 extension Finding {
-    /// For reports that have no place for a stack: everything, a line each.
+    /// All parts of the finding, one line each, for reports without a place for a stack.
     func lines(_ command: String) -> [String] {
         [detail] + stack.map { "  \($0)" } + (seenIn.map { ["  again: \(command) --filter \($0)"] } ?? [])
     }

@@ -2,7 +2,7 @@
 
 /// Text in XML and HTML.
 package enum HTMLEscaping {
-    /// What XML has marks for, and no characters that it can't hold.
+    /// Escapes markup characters, and replaces characters that XML does not allow.
     package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -12,7 +12,8 @@ package enum HTMLEscaping {
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "\n", "\t": result.unicodeScalars.append(scalar)
-            // XML 1.0, section 2.2, and what HTML calls control characters and noncharacters, which it holds no more than XML does some of them.
+            // XML 1.0, section 2.2, and the control characters and noncharacters of HTML, some of which XML does not
+            // allow either.
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": result += "\u{FFFD}"
             case _ where scalar.value & 0xFFFE == 0xFFFE || (0xFDD0...0xFDEF).contains(scalar.value): result += "\u{FFFD}"
             default: result.unicodeScalars.append(scalar)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A page that needs nothing else: no network, no script.
+/// A self-contained page without network requests or scripts.
 package enum HTMLPage {
-    /// - Parameter body: markup.
+    /// - Parameter body: The content as markup.
     package static func text(title: String, body: String) -> String {
         """
         <!DOCTYPE html>

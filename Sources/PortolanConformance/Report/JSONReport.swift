@@ -2,9 +2,9 @@
 
 package import PortolanJSON
 
-/// Results and rules for programs, as docs/check-results.schema.json has them.
+/// Results and rules for programs, in the form of docs/check-results.schema.json.
 package struct JSONReport: Sendable {
-    /// The command that makes one check alone, up to its ID.
+    /// The command that runs one check, up to its ID.
     private let command: String
 
     package init(repeatingBy command: String) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Results for build servers, as XML in JUnit's way: a suite for each category.
+/// Results for build servers, as JUnit XML: one suite for each category.
 public struct JUnitReport: Sendable {
-    /// The command that makes one check alone, up to its ID.
+    /// The command that runs one check, up to its ID.
     private let command: String
 
     public init(repeatingBy command: String) {

@@ -2,7 +2,7 @@
 
 import PortolanJSON
 
-/// What all checks together came to.
+/// The results of all checks together.
 public struct Summary: Sendable {
     public let results: [CheckResult]
 
@@ -15,13 +15,13 @@ public struct Summary: Sendable {
 
     public func count(_ verdict: Verdict) -> Int { results.count { $0.verdict == verdict } }
 
-    /// Whether no check failed and one at least was made.
+    /// Whether no check failed and at least one was made.
     public var isSuccess: Bool { !results.contains { $0.verdict.isFailure } && !isEmpty }
 
     /// Whether no check could be made.
     public var isEmpty: Bool { results.allSatisfy { $0.verdict == .skipped } }
 
-    /// As in `68 checks: 60 passed, 1 failed; not judged: 7`.
+    /// For example `68 checks: 60 passed, 1 failed; not judged: 7`.
     public var line: String {
         let judged = Verdict.allCases.filter { $0 != .skipped && count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }
         let rest = count(.skipped)
@@ -29,7 +29,8 @@ public struct Summary: Sendable {
             + (rest > 0 ? "; not judged: \(rest)" : "")
     }
 
-    /// For each cause that ended several checks: what it is, and the checks, each once and in the catalogue's order; what ended most comes first.
+    /// Each cause that ended several checks, with the IDs of the checks, each once and in the catalogue's order. The
+    /// most frequent cause comes first.
     var causes: [(words: String, ids: [String])] {
         Dictionary(grouping: results.filter { $0.cause != nil }, by: \.cause).compactMap { cause, results in
             let ids = results.reduce(into: [String]()) { if $0.last != $1.rule.id { $0.append($1.rule.id) } }
@@ -37,19 +38,21 @@ public struct Summary: Sendable {
         }.sorted { ($1.ids.count, $0.words, $0.ids[0]) < ($0.ids.count, $1.words, $1.ids[0]) }
     }
 
-    /// A line for each of those, as in `57 checks ended alike: it crashed in run (tide.c:13); mend that first, and check again`.
+    /// One line for each cause, for example `57 checks ended alike: it crashed in run (tide.c:13); mend that first, and
+    /// check again`.
     public var causeLines: [String] {
         causes.map { "\(ValueFormatting.count($0.ids.count, "check")) ended alike: \($0.words); mend that first, and check again" }
     }
 
-    /// Why most of what was not judged was not, such as for want of a manifest: a line for each of the first `limit` reasons.
+    /// The most frequent reasons for skipped checks, such as a missing manifest: one line for each of the first `limit`
+    /// reasons.
     public func gapLines(_ limit: Int) -> [String] {
         let reasons = Dictionary(grouping: results.filter { $0.verdict == .skipped }) { $0.note ?? "" }.filter { $0.value.count > 1 }
             .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
         return reasons.prefix(limit).map { "not judged: \($0.value.count), as \($0.key)" }
     }
 
-    /// A line for each category: how many of its checks came to what.
+    /// One line for each category, with the number of its checks for each verdict.
     public var categoryLines: [String] {
         RuleCatalogue.categories.compactMap { category in
             let own = results.filter { $0.rule.category == category.id }

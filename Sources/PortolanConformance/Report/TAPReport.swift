@@ -2,13 +2,13 @@
 
 /// Results for programs that read TAP (https://testanything.org).
 public struct TAPReport: Sendable {
-    /// The command that makes one check alone, up to its ID.
+    /// The command that runs one check, up to its ID.
     private let command: String
     private let version: Int
 
     /// - Parameters:
-    ///   - command: what makes one check alone, up to its ID.
-    ///   - version: 14, or 13 for readers that refuse a version that they don't know. What is written is the same in both.
+    ///   - command: The command that runs one check, up to its ID.
+    ///   - version: 14, or 13 for readers that refuse unknown versions. The rest of the output is the same for both.
     public init(repeatingBy command: String, version: Int = 14) {
         (self.command, self.version) = (command, version)
     }
@@ -37,7 +37,7 @@ public struct TAPReport: Sendable {
         "    - " + Self.quoted(finding.lines(command).joined(separator: "\n"))
     }
 
-    /// A description: one line, in which a backslash stands before `#` and before itself (TAP 14, "Escaping").
+    /// A description on one line, with a backslash before `#` and before each backslash (TAP 14, "Escaping").
     private static func escaped(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         for scalar in VisibleText.line(text).unicodeScalars {
@@ -47,8 +47,8 @@ public struct TAPReport: Sendable {
         return String(result)
     }
 
-    /// A double-quoted scalar of YAML 1.2 (section 5.7), on one line. A colon before a space is `\x3a`: Perl's reader takes that of an item for the end of
-    /// a key.
+    /// A double-quoted scalar of YAML 1.2 (section 5.7), on one line. A colon before a space is `\x3a`, because Perl's
+    /// reader takes a colon in a list item for the end of a key.
     private static func quoted(_ text: String) -> String {
         var result = "\""
         let scalars = Array(text.unicodeScalars)

@@ -2,12 +2,12 @@
 
 import FoundationEssentials
 
-/// What happened as a picture (SVG): a lane for each thread, or for each side that had a part in it, time to the right.
+/// A picture of events (SVG): a lane for each thread or each participant, with time to the right.
 package struct Timeline: Sendable {
     package enum Kind: String, Sendable {
-        /// Into a plugin.
+        /// A call into a plugin.
         case `in`
-        /// Out of it, and what came of a load.
+        /// A return from a plugin, or the result of a load.
         case out
         case call
     }
@@ -17,7 +17,8 @@ package struct Timeline: Sendable {
         let lane, words: String
         let kind: Kind
 
-        /// - Parameter milliseconds: no number is 0; what is too large for a picture is the largest time that it has, a thousand days.
+        /// - Parameter milliseconds: The time. NaN becomes 0; larger times become the limit of the picture, a thousand
+        ///   days.
         package init(milliseconds: Double, lane: String, words: String, kind: Kind) {
             self.milliseconds = milliseconds.isNaN ? 0 : min(max(milliseconds, 0), 86_400_000_000)
             (self.lane, self.words, self.kind) = (lane, words, kind)
@@ -34,7 +35,7 @@ package struct Timeline: Sendable {
         lanes = events.reduce(into: []) { if !$0.contains($1.lane) { $0.append($1.lane) } }
     }
 
-    /// - Parameter lines: as the journal writes them.
+    /// - Parameter lines: Lines in the form of the call log.
     init(_ lines: [String]) {
         self.init(
             lines.compactMap { line in
@@ -46,9 +47,9 @@ package struct Timeline: Sendable {
 
     var isEmpty: Bool { events.isEmpty }
 
-    /// One `<svg>` element; what stands in it comes from the plugin, and is escaped.
+    /// One `<svg>` element. Its content comes from the plugin, and is escaped.
     package var svg: String {
-        // What the plugin has written over need not be in order.
+        // A plugin may have overwritten the log, so the times may be out of order.
         let times = events.map(\.milliseconds)
         guard let first = times.min(), let last = times.max() else { return "" }
         let span = max(last - first, 0.001)
@@ -82,7 +83,7 @@ package struct Timeline: Sendable {
         return (lines + ["</svg>"]).joined(separator: "\n")
     }
 
-    /// With three decimals at most, and always a point.
+    /// A number with three decimals, and always a decimal point.
     private static func text(_ number: Double) -> String {
         let thousandths = Int((number * 1000).rounded())
         let fraction = String(abs(thousandths) % 1000)

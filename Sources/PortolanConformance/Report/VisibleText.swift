@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text from elsewhere, made fit for one line: what no eye sees, or a terminal or a reader of lines takes for an order, is written out.
+/// Makes foreign text fit for one line: escapes characters that are invisible, or that a terminal or a line reader
+/// interprets.
 package enum VisibleText {
     /// The text with every control character, line separator and invisible formatting character written as `\u{…}`.
     package static func line(_ text: String) -> String {

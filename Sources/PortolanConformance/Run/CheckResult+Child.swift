@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A result on its way from the process that made the check: what was found, and no verdict, which the judge comes to by itself.
+/// A result on its way from the check's process. It contains findings and no verdict, which the runner derives itself.
 ///
-/// It is of numbers and lengths, each count is there twice, and nothing may be missing or too much: a change of the command's texts makes no other result.
+/// It consists of numbers and lengths, each count occurs twice, and missing or surplus bytes are errors. So a change of
+/// texts in the process cannot produce another result.
 extension CheckResult {
     private static let (failureMark, warningMark, noNote): (UInt8, UInt8, UInt8) = (0xA6, 0x59, 0x3C)
     private static let (noteMark, start, end): (UInt8, UInt8, UInt8) = (0xC3, 0x95, 0x6A)
@@ -27,7 +28,7 @@ extension CheckResult {
         return bytes + [Self.end]
     }
 
-    /// `nil` where the child did not come to write one whole, and where it contradicts itself.
+    /// Reads a result; `nil` if the child did not write it completely, or if it contradicts itself.
     init?(childBytes bytes: [UInt8], _ rule: ConformanceRule) {
         var rest = bytes[...]
         func number() -> Int? {
@@ -71,9 +72,9 @@ extension CheckResult {
         return lack == nil && bytes[2] != 0 ? nil : (bytes[1] == 1, lack, bytes[3] == noteMark)
     }
 
-    /// Tells where it crashed in names, as far as there are some.
+    /// Finds the names of the crash's stack, as far as they are known.
     ///
-    /// - Parameter library: the plugin's.
+    /// - Parameter library: The plugin's library.
     mutating func nameCrash(by names: inout StackNames, library: String?) {
         crash = crashStack?.told(by: &names, library: library)
         stack = crash?.lines ?? []

@@ -11,38 +11,40 @@ import Synchronization
     import Musl
 #endif
 
-/// The process of one check, made by `fork(2)` from a keeper: what the plugin does to it, it does to nothing else.
+/// The process of one check, made by `fork(2)` from a supervisor. The plugin's side effects stay in this process.
 enum ChildProcess {
-    /// The status of a process that came to its end, and of ones that did not.
+    /// The exit statuses of a process that completed its check, that has no result, and whose check thread was ended.
     static let (endedStatus, noResultStatus, threadEndedStatus): (Int32, Int32, Int32) = (0, 123, 124)
 
-    /// What is there for standard input, output and error leads nowhere from now on.
+    /// Redirects standard input, output and error to /dev/null.
     static func closeStreams() {
         let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
         for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { dup2(null, number) }
         close(null)
     }
 
-    /// Makes the check, leaves its result, and is gone without more of the plugin's code being called.
+    /// Runs the check, stores its result, and exits without running more code of the plugin.
     static func run(
         _ runner: ConformanceRunner, _ check: ConformanceCheck, _ callLog: CallLog, _ result: SealedResult, _ key: ResultKey,
         supervisor: pid_t
     ) -> Never {
-        // Its own group: what the plugin sends to its group does not reach the keeper.
+        // Its own process group, so that signals that the plugin sends to its group do not reach the supervisor.
         setpgid(0, 0)
         _ = portolan_signal_at_end_of_parent(SIGKILL)
         guard getppid() == supervisor else { _exit(noResultStatus) }
-        // The judge and its keepers are closed to others; this process is the plugin's to look at.
+        // Other processes may not inspect the runner and its supervisors, but the plugin may inspect this process.
         _ = portolan_set_open_to_others(1)
         result.close()
         LibraryCopy.parent.withLock { $0 = runner.folder?.path }
         let process = getpid()
         let isShort = isShortOfResources
-        // On a thread that has begun in this process: Swift's Mutex notes the number of a thread at its first use, and this one's is the parent's.
+        // On a thread that starts in this process, because Swift's Mutex stores a thread's number at its first use, and
+        // the main thread's number is the parent's.
         do throws(LoadError) {
             try PlatformThread.start(stackSize: 8 << 20) {
                 unblockSignals()
-                // A handler, where it is ignored by now: a plugin that has it ignored changes something then. A library that is built in may.
+                // SIGPIPE is ignored by now. A handler makes it visible if a plugin ignores the signal. A built-in
+                // library may ignore it.
                 if runner.target.library != nil { signal(SIGPIPE) { _ in } }
                 let callLog = callLog.restarted()
                 CrashReport.arm(callLog)
@@ -54,17 +56,17 @@ enum ChildProcess {
         } catch {
             leave(short(error.message, of: check), result, key, process)
         }
-        // What is sent to the process is the other's to hear.
+        // Leave signals to the process for the other thread.
         RunnerSignals.blockAll()
         while true {
             usleep(100_000)
-            // A thread that the plugin ends by exit(2) runs nothing at its end.
+            // A thread that the plugin ends by exit(2) runs no cleanup code.
             let thread = checkThread.load(ordering: .relaxed)
             if thread != 0, portolan_signal_thread(thread, 0) != 0, errno == ESRCH { _exit(threadEndedStatus) }
         }
     }
 
-    /// The thread that makes the check; 0: it has not begun.
+    /// The thread that runs the check; 0 before it has begun.
     private static let checkThread = Atomic<Int32>(0)
 
     /// Whether a check would lack memory or files from its start.
@@ -90,16 +92,16 @@ enum ChildProcess {
         unsafe pthread_sigmask(SIG_SETMASK, &none, nil)
     }
 
-    /// Ends the process where the plugin ends this thread, which calls it (`pthread_exit(3)`).
+    /// Makes the process exit if the plugin ends the calling thread (`pthread_exit(3)`).
     private static func noteEndOfThread() {
         var key = pthread_key_t()
         guard unsafe pthread_key_create(&key, { _ in _exit(ChildProcess.threadEndedStatus) }) == 0 else { return }
-        // Its value only has to be one.
+        // The value only has to be non-null.
         unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
     }
 
     private static func leave(_ found: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
-        // A copy of the process that the plugin has made (`fork(2)`) may come to this place, too.
+        // The plugin may have copied the process by `fork(2)`, and the copy may arrive here, too.
         guard getpid() == process, result.leave(found.childBytes, for: found.rule, key) else { _exit(noResultStatus) }
         _exit(endedStatus)
     }

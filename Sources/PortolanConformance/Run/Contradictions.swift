@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks that were not made because the plugin breaks another rule, whose own check found no such thing: the plugin is one for that check and another for
-/// the rest. Such a check fails.
+/// Finds plugins that behave differently from check to check. A check was skipped because another rule is violated, but
+/// the check of that rule found no violation. The skipped check fails.
 struct Contradictions {
     private let isJudged: Bool
     private var verdicts: [String: [Verdict]] = [:]
@@ -9,7 +9,8 @@ struct Contradictions {
 
     init(isJudged: Bool) { self.isJudged = isJudged }
 
-    /// Notes what a check came to. Gives its result back, except one that blames another rule, which waits for that rule's check.
+    /// Records the result of a check and returns it, unless it blames another rule and has to wait for that rule's
+    /// check.
     mutating func note(_ result: CheckResult) -> CheckResult? {
         verdicts[result.rule.id, default: []].append(result.verdict)
         guard isJudged, result.verdict == .skipped, result.lack == nil, !Self.blamed(by: result).isEmpty else { return result }
@@ -23,7 +24,7 @@ struct Contradictions {
         return ConformanceCheck.all.filter { blamed.contains($0.id) && verdicts[$0.id] == nil }
     }
 
-    /// Those that waited.
+    /// The results that waited.
     var results: [CheckResult] {
         held.map { result in
             guard Self.blamed(by: result).contains(where: { $0.allSatisfy(isContradicted) }) else { return result }
@@ -34,12 +35,12 @@ struct Contradictions {
         }
     }
 
-    /// Whether the check of a rule has found it kept, and that is no chance.
+    /// Whether the check of a rule passed, and this cannot be a coincidence.
     private func isContradicted(_ id: String) -> Bool {
         guard let verdicts = verdicts[id], !verdicts.isEmpty, verdicts.allSatisfy({ $0 == .passed || $0 == .warned }) else { return false }
         return switch Self.scope(of: id) {
         case .plugin: true
-        // One load may be prevented by what another rule is about, whose check fails then.
+        // A violation of another rule may prevent one load; the check of that rule fails then.
         case .load: !self.verdicts.values.joined().contains(where: \.isFailure)
         case .time: false
         }
@@ -47,13 +48,15 @@ struct Contradictions {
 
     private enum Scope { case plugin, load, time }
 
-    /// What a rule is about: the whole plugin; a load; or how soon a load comes to rest after a stop, where a slow peer decides.
+    /// What a rule is about: the whole plugin; one load; or the time until a load is idle after a stop, which depends
+    /// on slow peers.
     private static func scope(of id: String) -> Scope {
         if id == "CAN-01" || ["DESC", "REG", "MANIF"].contains(RuleCatalogue.rule(id)?.category) { return .plugin }
         return id == "LIFE-06" || id == "ORDER-07" || id.hasPrefix("CANCEL-") ? .time : .load
     }
 
-    /// The rules in each pair of brackets, as in `'tide:' did not come to rest after a stop (CANCEL-04, ORDER-07)`: one of them is said to be broken.
+    /// The rules in each pair of brackets, for example in `'tide:' did not come to rest after a stop (CANCEL-04,
+    /// ORDER-07)`: one of them is violated.
     private static func blamed(by result: CheckResult) -> [[String]] {
         var groups: [[String]] = []
         for part in (result.note ?? "").split(separator: "(").dropFirst() {

@@ -8,22 +8,23 @@ import CThreadTrace
     import Musl
 #endif
 
-/// What a process that crashes still says: at which address, and where in the code.
+/// The information that a crashing process leaves: the address, and the place in the code.
 enum CrashReport {
     private static let mark: UInt8 = 0x01
     private static let signals = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS]
 
-    /// Where the handler writes; set once, before it is installed.
-    // … because a handler of signals can look at nothing else
+    /// The memory that the handler writes to; set once before the handler is installed.
+    // … because a signal handler can access nothing else
     nonisolated(unsafe) private static var words: UnsafeMutablePointer<portolan_last_words>?
 
-    /// Has crashes of this process written to the journal, before they end it as they would have.
+    /// Installs handlers that write a crash of this process to the call log. The signal then ends the process as usual.
     static func arm(_ callLog: CallLog) {
-        // The first call loads and allocates what it needs; a handler, which may have been called inside of malloc(3), must not.
+        // The first call loads and allocates what it needs. A handler must not do that, because it may interrupt
+        // malloc(3).
         unsafe write(0, nil, nil, to: callLog.lastWords)
         callLog.clear()
         unsafe words = unsafe callLog.lastWords
-        // A stack of its own, as the thread's may be what is at fault.
+        // A separate stack, because the thread's stack may have caused the crash.
         var stack = unsafe stack_t()
         unsafe stack.ss_size = 1 << 16
         unsafe stack.ss_sp = .allocate(byteCount: 1 << 16, alignment: 16)
@@ -43,7 +44,7 @@ enum CrashReport {
         raise(number)
     }
 
-    /// Does only what is safe in a handler of signals (`signal-safety(7)`): no allocation.
+    /// Uses only functions that are safe in a signal handler (`signal-safety(7)`), and allocates nothing.
     private static func write(
         _ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?,
         to words: UnsafeMutablePointer<portolan_last_words>
@@ -55,7 +56,7 @@ enum CrashReport {
         unsafe portolan_write_stack(words, context)
     }
 
-    /// - Returns: the signal, the address in words, and the stack without the handler's own frames.
+    /// - Returns: The signal, the address in words, and the stack without the handler's own frames.
     static func read(_ bytes: [UInt8]) -> (signal: Int32?, what: String?, stack: CrashStack?) {
         guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, nil, nil) }
         let number = Int32(bytes[start + 1])
@@ -66,14 +67,14 @@ enum CrashReport {
 
     private static func stack(of bytes: ArraySlice<UInt8>) -> CrashStack? {
         let frames = bytes.split(separator: 0x0A).compactMap { place(String(decoding: $0, as: UTF8.self)) }
-        // The handler is the program's; then comes the trampoline through which the kernel called it.
+        // The handler's frames belong to this program; then comes the trampoline through which the kernel called it.
         let places = frames.drop { $0.object.isEmpty }.dropFirst()
-        // A frame that called another says where that will return to: behind the call.
+        // The address in a calling frame is the return address, which is after the call.
         let calls = places.dropFirst().map { CodePlace(object: $0.object, offset: $0.offset == 0 ? 0 : $0.offset - 1) }
         return places.isEmpty ? nil : CrashStack(places: places.prefix(1) + calls)
     }
 
-    /// Of a line such as `/usr/lib/tide.so(+0x1169)`, or, in this program, `(+0x1169)`.
+    /// Parses a line such as `/usr/lib/tide.so(+0x1169)`, or, for this program, `(+0x1169)`.
     private static func place(_ line: String) -> CodePlace? {
         guard line.hasSuffix(")"), let bracket = line.lastIndex(of: "("), line[bracket...].hasPrefix("(+0x"),
             let offset = UInt64(line[bracket...].dropFirst(4).dropLast(), radix: 16)
@@ -81,7 +82,7 @@ enum CrashReport {
         return CodePlace(object: String(line[..<bracket]), offset: offset)
     }
 
-    /// As in `SIGSEGV (it touched memory that is not its own)`.
+    /// For example `SIGFPE: an arithmetic error`.
     static func name(of signal: Int32) -> String {
         switch signal {
         case SIGSEGV: "SIGSEGV: it touched memory that was not, or no longer, lent, or wrote to what is const"

@@ -6,9 +6,10 @@
     import Musl
 #endif
 
-/// Removes a folder with all that is in it, however deep and however closed.
+/// Removes a folder with all its content, at any depth and with any permissions.
 enum FolderRemoval {
-    /// A folder that lies in another one is moved up to the first, so that no path and no chain of descriptors gets long.
+    /// Removes the folder at `path`. Moves nested folders up to the first level, so that no path and no chain of
+    /// descriptors becomes long.
     static func remove(_ path: String) {
         unsafe makeAccessible(path, in: AT_FDCWD)
         let root = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -25,7 +26,7 @@ enum FolderRemoval {
                 let folder = unsafe openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                 guard folder >= 0 else { continue }
                 for inner in entries(of: folder) where unsafe unlinkat(folder, inner, 0) != 0 {
-                    // What is to change its parent has to be open to writing.
+                    // A folder must be writable so that its parent can change.
                     unsafe makeAccessible(inner, in: folder)
                     number += 1
                     if unsafe renameat(folder, inner, root, "moved-\(getpid())-\(number)") == 0 { isLess = true }
@@ -38,14 +39,14 @@ enum FolderRemoval {
         unsafe rmdir(path)
     }
 
-    /// Lets this user do everything in a folder; not in what a link leads to.
+    /// Gives this user full access to a folder. Does not follow links.
     private static func makeAccessible(_ name: UnsafePointer<CChar>, in folder: Int32) {
         var status = stat()
         guard unsafe fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
         unsafe fchmodat(folder, name, 0o700, 0)
     }
 
-    /// As C strings: a name need not be UTF-8.
+    /// The names as C strings, because a name may not be valid UTF-8.
     private static func entries(of folder: Int32) -> [[CChar]] {
         let copy = dup(folder)
         guard copy >= 0, let stream = unsafe fdopendir(copy) else { return [] }

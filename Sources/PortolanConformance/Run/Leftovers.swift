@@ -2,21 +2,23 @@
 
 import PortolanPlugins
 
-/// The processes that outlived checks: UNLOAD-04, which is judged during all of them.
+/// The processes that outlived their checks: UNLOAD-04, which is checked during all checks.
 struct Leftovers {
     private static let id = "UNLOAD-04"
 
     private let isJudged: Bool
     private var held: [CheckResult] = []
-    /// The checks that left some.
+    /// The checks that left processes behind.
     private var seen: [(id: String, names: [String])] = []
 
     init(of checks: [ConformanceCheck], isJudged: Bool) { self.isJudged = isJudged }
 
-    /// Notes what a check left. Gives its result back, except that of the rule itself, which waits for the other checks.
+    /// Records the processes that a check left. Returns its result, unless it is the rule's own, which waits for the
+    /// other checks.
     mutating func note(_ outcome: Supervisor.Outcome) -> CheckResult? {
         let result = outcome.result
-        // What an instance has started that the check could not end is not left over, and the end of one that crashed is no end.
+        // Processes of an instance that the check could not end are not leftovers. A crash is not an orderly end
+        // either.
         let isOver = !result.hasLeftOpen && result.verdict != .crashed && result.verdict != .hung
         if isJudged, isOver, !outcome.left.isEmpty { seen.append((result.rule.id, outcome.left)) }
         guard result.rule.id == Self.id else { return result }
@@ -24,7 +26,7 @@ struct Leftovers {
         return nil
     }
 
-    /// Those of the rule itself, or, where it was not to be judged and is broken, one.
+    /// The results of the rule's own check; or one failure if the check was not selected and the rule is violated.
     var results: [CheckResult] {
         guard let first = seen.min(by: { Self.place($0.id) < Self.place($1.id) }), let rule = RuleCatalogue.rule(Self.id) else {
             return held

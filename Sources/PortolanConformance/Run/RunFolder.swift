@@ -9,22 +9,23 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// The temporary folder of one run of the judge. Everything that the judge and its checks write lies in it, and it goes with the run, however that ends: a
-/// process that does nothing else waits for that, and removes what is left.
+/// The temporary folder of one run. It contains everything that the runner and its checks write. It is removed when the
+/// run ends in any way, because a separate process waits for the end and removes the rest.
 ///
-/// It is made by a process with one thread (`fork(2)`).
+/// Only a process with one thread may create it (`fork(2)`).
 package final class RunFolder: @unchecked Sendable {  // … because it is used by the one thread of the command
     package let path: String
-    /// The process that removes it.
+    /// The process that removes the folder.
     let remover: pid_t
-    /// While a process has this descriptor open, the run goes on.
+    /// The run continues while any process has this descriptor open.
     let life: Int32
 
     package struct NotMade: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Its process makes it, with all signals blocked: however early this one ends, the folder is gone soon after.
+    /// Its own process makes the folder, with all signals blocked. So the folder is removed soon, even if this process
+    /// ends early.
     package init() throws(NotMade) {
         let template = "\(LibraryCopy.temporaryFolder)/portolan-check-XXXXXX"
         var (ends, answers): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
@@ -56,7 +57,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         (path, remover, life) = (String(decoding: answer, as: UTF8.self), child, ends[1])
     }
 
-    /// All that is written there until the other end is closed.
+    /// Reads all bytes until the other end is closed.
     private static func bytes(from input: Int32) -> [UInt8] {
         var (all, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
         while true {
@@ -78,13 +79,13 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
 
     // MARK: The next program of this process
 
-    /// What names the folder to the program that takes this one's place (`execv(3)`); the descriptor stays open for it.
+    /// Describes the folder for the program that replaces this one (`execv(3)`); the descriptor stays open for it.
     package func handOver() -> String {
         _ = fcntl(life, F_SETFD, 0)
         return "\(life):\(remover):\(path)"
     }
 
-    /// Takes over the folder of the program in whose place this one runs.
+    /// Takes over the folder from the program that this one has replaced.
     package init?(handedOver words: String) {
         let parts = words.split(separator: ":", maxSplits: 2)
         guard parts.count == 3, let life = Int32(parts[0]), let remover = pid_t(parts[1]), remover > 1,
@@ -95,24 +96,24 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
 
     // MARK: The end
 
-    /// Removes the folder, and waits until its process is gone.
+    /// Removes the folder, and waits until the remover has ended.
     package func remove() {
         FolderRemoval.remove(path)
         close(life)
         Self.wait(for: remover)
     }
 
-    /// The remover's part: makes the folder, says where it is or why not, and removes it when the run is over.
+    /// Runs the remover: makes the folder, reports its path or the error, and removes it when the run is over.
     private static func serve(_ template: String, answeringTo answers: Int32, untilEndOf input: Int32) -> Never {
         setsid()
         RunnerSignals.blockAll()
         ChildProcess.closeStreams()
         var path = Array(template.utf8CString)
-        // mkdtemp(3): nobody else can look into it.
+        // mkdtemp(3): only this user can access the folder.
         let isMade = unsafe mkdtemp(&path) != nil
         let place = path.dropLast().map { UInt8(bitPattern: $0) }
         let answer = isMade ? place : Array(String(errno).utf8)
-        // Where nobody reads it any more, the run is over.
+        // If nobody reads the pipe any more, the run is over.
         while unsafe write(answers, answer, answer.count) < 0, errno == EINTR {}
         close(answers)
         guard isMade else { _exit(1) }

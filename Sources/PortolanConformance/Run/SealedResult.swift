@@ -9,25 +9,26 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// Memory in which the process of a check leaves its result, for the judge alone to read.
+/// Memory in which a check's process leaves its result for the runner.
 ///
-/// No descriptor leads to it, and no code of the plugin's process can touch it while the check is made: the pages are closed (`mprotect(2)`). The result is
-/// signed by a key, new for each check, that comes with the order and does not lie in this memory. So a plugin that writes to all that it finds, ends the
-/// process, or goes on in another leaves nothing that counts as a result.
+/// No descriptor refers to it, and the pages are inaccessible to the plugin's process during the check (`mprotect(2)`).
+/// The result is signed with a key that is new for each check, comes with the order, and is not in this memory. So a
+/// plugin that writes to all memory that it finds, ends the process, or continues in another process leaves no valid
+/// result.
 @safe
 final class SealedResult: @unchecked Sendable {  // … because one process at a time writes to it, on one thread
     private static let tagSize = 64
-    /// Where the signature, the length, the seal and the bytes stand.
+    /// The offsets of the signature, the length, the seal and the bytes.
     private static let (tagStart, lengthStart, sealStart, bytesStart) = (64, 128, 192, 4096)
-    /// No result has more bytes.
+    /// The limit of a result, in bytes.
     private static let largestCount = 1 << 20
     private static var size: Int { bytesStart + largestCount }
 
     private let memory: UnsafeMutableRawPointer
-    /// In the judge's own process, which made it.
+    /// The key in the runner's own process, which created it.
     private(set) var key = ResultKey()
 
-    /// - Throws: where no memory can be mapped.
+    /// - Throws: If no memory can be mapped.
     init() throws(CheckSkipped) {
         let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
         guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
@@ -38,12 +39,12 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
 
     deinit { leave() }
 
-    /// Gives the memory back in this process alone, which has no more to do with it.
+    /// Unmaps the memory in this process alone, which must not use it again.
     func leave() { unsafe munmap(memory, Self.size) }
 
-    // MARK: The judge
+    // MARK: The runner
 
-    /// Forgets the last result; the next one is signed by another key.
+    /// Deletes the last result, and creates the key for the next one.
     func renew() {
         key = ResultKey()
         unsafe (memory + Self.sealStart).copyMemory(from: Self.seal(key), byteCount: Self.tagSize)
@@ -53,11 +54,11 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     enum Content: Equatable {
         case result([UInt8])
         case nothing
-        /// Something stands there that the check did not write.
+        /// The memory contains something that the check did not write.
         case forged
     }
 
-    /// What the process has left, which is gone by now.
+    /// The content that the process left. The process must have ended.
     func content(for rule: ConformanceRule) -> Content {
         let count = unsafe memory.load(fromByteOffset: Self.lengthStart, as: Int.self)
         guard count != 0 else { return .nothing }
@@ -67,14 +68,14 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
         return isSealed(key) && tag == Self.tag(of: bytes, rule, key) ? .result(bytes) : .forged
     }
 
-    // MARK: The process of the check
+    // MARK: The check's process
 
-    /// Closes the memory to this process, before any code of the plugin's is called.
+    /// Makes the memory inaccessible to this process, before any code of the plugin is called.
     func close() { unsafe mprotect(memory, Self.size, PROT_NONE) }
 
-    /// Opens the memory, and leaves the result there.
+    /// Makes the memory accessible, and stores the result.
     ///
-    /// - Returns: whether it could be left.
+    /// - Returns: Whether the result could be stored.
     func leave(_ bytes: [UInt8], for rule: ConformanceRule, _ key: ResultKey) -> Bool {
         guard !bytes.isEmpty, bytes.count <= Self.largestCount, unsafe mprotect(memory, Self.size, PROT_READ | PROT_WRITE) == 0,
             isSealed(key)
@@ -85,12 +86,12 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
         return true
     }
 
-    /// Whether nobody has written over the memory since the check was ordered.
+    /// Whether the memory is unchanged since the check was ordered.
     private func isSealed(_ key: ResultKey) -> Bool {
         unsafe Array(UnsafeRawBufferPointer(start: memory + Self.sealStart, count: Self.tagSize)) == Self.seal(key)
     }
 
-    /// Tells nothing of the key.
+    /// A digest that does not reveal the key.
     private static func seal(_ key: ResultKey) -> [UInt8] { Array(SHA256.hexadecimal(of: key.bytes + [0] + key.bytes).utf8) }
 
     private static func tag(of bytes: [UInt8], _ rule: ConformanceRule, _ key: ResultKey) -> [UInt8] {
@@ -98,19 +99,19 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     }
 }
 
-/// What the result of one check is signed by.
+/// The key that signs the result of one check.
 struct ResultKey: Hashable, Sendable {
     static let size = 32
 
     private let words: [UInt64]
 
-    /// A new one, at random.
+    /// Creates a random key.
     init() {
         var numbers = SystemRandomNumberGenerator()
         words = (0..<Self.size / 8).map { _ in numbers.next() }
     }
 
-    /// - Parameter bytes: as many as ``size``.
+    /// - Parameter bytes: Exactly ``size`` bytes.
     init(_ bytes: some Collection<UInt8>) {
         var rest = Array(bytes)[...]
         var words: [UInt64] = []

@@ -8,8 +8,8 @@ import CThreadTrace
     import Musl
 #endif
 
-/// What stays as it is while a plugin is judged: its library, and the resource limits of the judge's processes. A plugin that changes them makes later
-/// checks impossible, which is no reason not to judge it.
+/// State that must not change during a run: the plugin's library, and the resource limits of the runner's processes. A
+/// plugin that changes them makes later checks impossible, but it must still fail.
 @safe
 struct StandingState {
     private let library: String?
@@ -18,22 +18,22 @@ struct StandingState {
     /// Whether a check has run the plugin's code.
     private var hasRunPlugin = false
 
-    /// - Parameter library: the plugin's; `nil`: nothing of this is judged.
+    /// - Parameter library: The plugin's library; `nil` disables the review.
     init(of library: String?) {
         self.library = library
         identity = library.flatMap(LibraryIdentity.init)
         _ = unsafe portolan_get_limits(0, &limits)
     }
 
-    /// Fails the check of `outcome` for what has changed meanwhile, and restores what can be restored.
+    /// Fails the check of `outcome` for changes of the state, and restores as much as possible.
     ///
-    /// - Returns: whether the keeper that made it is fit for more.
+    /// - Returns: Whether the supervisor of the check can run more checks.
     mutating func review(_ outcome: inout Supervisor.Outcome) -> Bool {
         guard let library else { return true }
         if let lack = outcome.result.lack, outcome.result.verdict == .skipped, lack == .later || hasRunPlugin {
             outcome.result.fail("the judge lacked what it had before the plugin's code ran: \(outcome.result.note ?? "")")
         }
-        // Where no process was made, nothing of the plugin's ran.
+        // If no process was made, no code of the plugin ran.
         if outcome.result.lack != .fromTheStart { hasRunPlugin = true }
         let now = LibraryIdentity(library)
         if now != identity {
@@ -54,11 +54,11 @@ struct StandingState {
     }
 }
 
-/// Which file it is, and which content of it.
+/// The identity and version of a file.
 private struct LibraryIdentity: Equatable {
     private let numbers: [Int]
 
-    /// `nil` where there is none.
+    /// `nil` if there is no file.
     init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }

@@ -10,30 +10,31 @@ import PortolanCore
     import Musl
 #endif
 
-/// The keeper's own process.
+/// The supervisor's own process.
 struct SupervisorProcess {
     let runner: ConformanceRunner
     let checks: [ConformanceCheck]
     let callLog: CallLog
     let result: SealedResult
     let judgeProcess: pid_t
-    /// Where the number of the next check comes from, and where the report of it goes.
+    /// The pipes for orders, each with the number of the next check, and for reports.
     let orders, reports: Int32
 
-    /// How long a process that the plugin has told to end may take to be gone.
+    /// The time for a process that the plugin has told to end.
     private static let grace = Duration.milliseconds(250)
-    /// How often it is looked for what no signal tells of.
+    /// The interval of polls for events without a signal.
     private static let pace = Duration.milliseconds(250)
-    /// How long it is tried to end what is left.
+    /// The time limit for ending leftover processes.
     private static let endLimit = Duration.seconds(5)
 
-    /// Makes the checks that it is ordered to, one at a time, until the judge wants no more or is gone.
+    /// Runs the ordered checks one at a time, until the runner closes the orders or has ended.
     func serve() -> Never {
-        // Without the terminal of the judge: what is written there is not the plugin's, and Ctrl-C is the judge's to take.
+        // A new session, without the runner's terminal: its output is not the plugin's, and only the runner handles
+        // Ctrl-C.
         setsid()
         RunnerSignals.blockAll()
         RunnerSignals.restore()
-        // Where it is ignored, the system forgets children that end.
+        // If it were ignored, the kernel would discard children that end.
         signal(SIGCHLD, SIG_DFL)
         ChildProcess.closeStreams()
         _ = portolan_adopt_descendants(1)
@@ -43,13 +44,13 @@ struct SupervisorProcess {
         leave()
     }
 
-    /// Gone at once: Valgrind, where it runs this, would look for what is lost.
+    /// Exits immediately by SIGKILL, because Valgrind would otherwise search for leaks.
     private func leave() -> Never {
         kill(getpid(), SIGKILL)
         _exit(0)
     }
 
-    /// `nil` when there are no more.
+    /// The next order; `nil` if there are no more.
     private func nextOrder() -> CheckOrder? {
         var bytes = [UInt8](repeating: 0, count: CheckOrder.size)
         while true {
@@ -85,7 +86,7 @@ struct SupervisorProcess {
                 report.wasEnded = true
                 kill(child, SIGKILL)
             }
-            // The end of one that is traced is no signal to this process.
+            // The end of a traced process sends no signal to this process.
             wait(report.wasEnded ? Self.pace : min(left, Self.pace))
             if portolan_is_held_after_end(child) == 1 { endTracers(of: child) }
         }
@@ -93,7 +94,7 @@ struct SupervisorProcess {
         return report
     }
 
-    /// Waits until a child may have ended. Where the judge ends, or wants the keeper to, all ends.
+    /// Waits until a child may have ended. Ends everything if the runner has ended, or tells the supervisor to end.
     private func wait(_ time: Duration) {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
@@ -106,7 +107,8 @@ struct SupervisorProcess {
         leave()
     }
 
-    /// Takes in children that have ended: those that the plugin has left, and the check's own process, whose status is given.
+    /// Reaps children that have ended: those that the plugin left behind, and the check's own process, whose status is
+    /// returned.
     private func reap(until child: pid_t) -> Int32? {
         while true {
             var status: Int32 = 0
@@ -116,17 +118,18 @@ struct SupervisorProcess {
         }
     }
 
-    /// Ends the descendants that have become this process's own since `child` has ended: one of them traces it, and keeps its end.
+    /// Kills the descendants that became children of this process when `child` ended. One of them traces `child`, and
+    /// so holds back its end.
     private func endTracers(of child: pid_t) {
         for process in Self.children() where process != child { kill(process, SIGKILL) }
     }
 
-    // MARK: What is left
+    // MARK: Leftovers
 
-    /// Ends what the check's process has left.
+    /// Ends the processes that the check's process left behind.
     ///
-    /// - Parameter grace: how long it may take to end by itself.
-    /// - Returns: the names of what did not.
+    /// - Parameter grace: The time that they have to end by themselves.
+    /// - Returns: The names of those that did not.
     private func endLeftovers(after grace: Duration) -> [String] {
         let end = MonotonicTime.now + grace
         while hasChildren {
@@ -151,7 +154,7 @@ struct SupervisorProcess {
         }
     }
 
-    /// Ends every descendant: the children of a child that ends become this process's own.
+    /// Ends every descendant. The children of a child that ends become children of this process.
     private func endAll() {
         let end = MonotonicTime.now + Self.endLimit
         while hasChildren, MonotonicTime.now < end {
@@ -164,7 +167,7 @@ struct SupervisorProcess {
         }
     }
 
-    /// Of this process; those that are beyond the room are seen when these are gone.
+    /// The children of this process, at most 1024. The others appear when these have ended.
     static func children() -> [pid_t] {
         var list = [pid_t](repeating: 0, count: 1024)
         let count = unsafe portolan_children(&list, Int32(list.count))
@@ -172,7 +175,7 @@ struct SupervisorProcess {
     }
 
     private static func name(of process: pid_t) -> String {
-        // `try?` because a process that is gone has no name.
+        // `try?` because a process that has ended has no name.
         let text = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .isoLatin1)) ?? "?"
         return String(text.prefix { $0 != "\n" })
     }

@@ -8,12 +8,12 @@ import PortolanCore
     import Musl
 #endif
 
-/// A process between the judge and the processes of checks, made by `fork(2)`. It makes one check at a time, sees how its process ends, and ends what that
-/// leaves; when the judge is gone, it ends everything, and itself.
+/// A process between the runner and the processes of checks, made by `fork(2)`. It runs one check at a time, notices
+/// the end of the check's process, and ends leftover processes. When the runner ends, it ends everything, and itself.
 final class Supervisor {
     let process: pid_t
     private let orders: Int32
-    /// Where something is to be read when a check is over.
+    /// The pipe that becomes readable when a check is over.
     let reports: Int32
     private let callLog: CallLog
     private let sealed: SealedResult
@@ -23,22 +23,22 @@ final class Supervisor {
     struct Running {
         let check: ConformanceCheck
         let start: Duration
-        /// When the keeper itself does not do its part.
+        /// The time at which the supervisor itself counts as stuck.
         let deadline: Duration
     }
 
-    /// What came of a check, and what outlived it.
+    /// The result of a check, and the names of the processes that outlived it.
     struct Outcome {
         var result: CheckResult
         var left: [String] = []
-        /// The keeper, where it is still there.
+        /// The supervisor, if it still runs.
         var supervisor: pid_t?
     }
 
-    /// How much longer than a check its keeper may take.
+    /// The extra time of the supervisor after a check's own time.
     private static let slack = Duration.seconds(15)
 
-    /// - Parameter others: the judge's other keepers, whose checks are none of this one's business.
+    /// - Parameter others: The runner's other supervisors, whose resources the new process closes.
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], beside others: [Supervisor]) throws(CheckSkipped) {
         let (callLog, sealed) = (try CallLog(), try SealedResult())
         var (order, report): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
@@ -73,27 +73,27 @@ final class Supervisor {
         (self.callLog, self.sealed, self.runner) = (callLog, sealed, runner)
     }
 
-    /// In the process of another keeper.
+    /// Closes another supervisor's resources in this process.
     private func leave() {
         for end in [orders, reports] { close(end) }
         callLog.leave()
         sealed.leave()
     }
 
-    /// Has `check`, which is the one of this number, made.
+    /// Orders `check`, which has this number.
     func make(_ check: ConformanceCheck, _ number: Int) {
         callLog.clear()
         sealed.renew()
         let start = MonotonicTime.now
         running = Running(check: check, start: start, deadline: start + runner.timeLimit + Self.slack)
         let order = CheckOrder(number, sealed.key).bytes
-        // Where that fails, the keeper is gone, which shows when its report is read.
+        // If the write fails, the supervisor has ended, which shows when its report is read.
         while unsafe write(orders, order, order.count) < 0, errno == EINTR {}
     }
 
-    /// What came of the check, once it is over; the keeper may be gone then, too.
+    /// The outcome of the check when it is over. The supervisor may have ended then, too.
     ///
-    /// - Parameter isReady: whether there is something to be read.
+    /// - Parameter isReady: Whether the report pipe is readable.
     func outcome(isReady: Bool) -> (Outcome, isGone: Bool)? {
         guard let running else { return nil }
         if isReady {
@@ -121,7 +121,7 @@ final class Supervisor {
         var result = verdict(running.check.rule, report, MonotonicTime.now - running.start)
         result.duration = MonotonicTime.now - running.start
         result.memory = runner.memcheck?.log(of: report.process)
-        // Of a check that came to its end, those of what it found.
+        // For a completed check, the events of its findings stay.
         if result.verdict == .crashed || result.verdict == .hung { result.lastEvents = callLog.lines }
         return Outcome(result: result, left: report.left, supervisor: process)
     }
@@ -161,7 +161,7 @@ final class Supervisor {
 
     // MARK: The end
 
-    /// Ends the keeper, and all that it has begun.
+    /// Ends the supervisor and all its processes.
     func end() {
         Self.stop(process, orders)
         close(reports)
@@ -170,16 +170,16 @@ final class Supervisor {
         while true {
             let ended = unsafe waitpid(process, &status, WNOHANG)
             if ended == process || (ended < 0 && errno != EINTR) { break }
-            // One that the plugin has stopped or holds by ptrace(2).
+            // The plugin has stopped it, or holds it by ptrace(2).
             if MonotonicTime.now > limit { kill(process, SIGKILL) }
             usleep(500)
         }
         RunnerSignals.remove(process: process)
     }
 
-    /// Has a keeper end: it is safe in a handler of signals.
+    /// Makes a supervisor end. Safe in a signal handler.
     static func stop(_ process: pid_t, _ orders: Int32) {
-        // One that waits for an order sees the end of them; one that has a check under way, the signal.
+        // A supervisor that waits for an order sees the end of the pipe; one with a running check receives the signal.
         close(orders)
         kill(process, SIGTERM)
         kill(process, SIGCONT)

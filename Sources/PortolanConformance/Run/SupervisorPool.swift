@@ -8,7 +8,7 @@ import PortolanCore
     import Musl
 #endif
 
-/// The keepers of one run, each with a check under way or none.
+/// The supervisors of one run. Each runs one check or is idle.
 struct SupervisorPool {
     private let runner: ConformanceRunner
     private let checks: [ConformanceCheck]
@@ -20,7 +20,7 @@ struct SupervisorPool {
         (self.runner, self.checks, self.limit, waiting) = (runner, checks, limit, checks.indices)
     }
 
-    /// Waits until checks are over, and gives what came of them; `nil` when there are no more.
+    /// Waits until checks are over, and returns their outcomes; `nil` if there are no more.
     mutating func next() -> [Supervisor.Outcome]? {
         var outcomes: [Supervisor.Outcome] = []
         while let number = waiting.first {
@@ -28,7 +28,7 @@ struct SupervisorPool {
                 guard let supervisor = try idle() else { break }
                 supervisor.make(checks[number], number)
             } catch {
-                // Those that there are can make it.
+                // The existing supervisors can run it.
                 if !all.isEmpty { break }
                 var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
                 result.lack = .fromTheStart
@@ -56,7 +56,7 @@ struct SupervisorPool {
         guard unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: left.nanoseconds / 1_000_000 + 1)) >= 0 else {
             return []
         }
-        // One that the plugin has stopped.
+        // The plugin may have stopped it.
         for supervisor in busy { kill(supervisor.process, SIGCONT) }
         var outcomes: [Supervisor.Outcome] = []
         for (index, supervisor) in busy.enumerated() {
@@ -69,7 +69,7 @@ struct SupervisorPool {
         return outcomes
     }
 
-    /// Ends what the checks of a keeper that is gone have left: the children of this process that it did not make.
+    /// Ends the processes that remain from the checks of an ended supervisor: children that this process did not make.
     private func endOrphans() {
         let own = Set(all.map(\.process) + [runner.folder?.remover].compactMap { $0 })
         let limit = MonotonicTime.now + .seconds(5)
@@ -84,7 +84,7 @@ struct SupervisorPool {
         }
     }
 
-    /// Ends one of them that the plugin has made unfit.
+    /// Ends a supervisor that the plugin has made unusable.
     mutating func end(_ process: pid_t) {
         guard let supervisor = all.first(where: { $0.process == process && $0.running == nil }) else { return }
         all.removeAll { $0 === supervisor }

@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// What the judge sends to a keeper: which check is to be made, and the key by which its result is to be signed.
+/// An order from the runner to a supervisor: the check to run, and the key that signs its result.
 struct CheckOrder {
     static let size = 4 + ResultKey.size
 
@@ -15,7 +15,7 @@ struct CheckOrder {
 
     init(_ number: Int, _ key: ResultKey) { (self.number, self.key) = (number, key) }
 
-    /// - Parameter bytes: as many as ``size``.
+    /// - Parameter bytes: Exactly ``size`` bytes.
     init(_ bytes: [UInt8]) {
         number = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
         key = ResultKey(bytes.dropFirst(4))
@@ -24,18 +24,18 @@ struct CheckOrder {
     var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + key.bytes }
 }
 
-/// What a keeper saw of the process of one check.
+/// A supervisor's report on the process of one check.
 struct SupervisorReport {
-    /// Of the check's process; 0 where there could be none.
+    /// The check's process; 0 if it could not be made.
     var process: pid_t = 0
-    /// Its end, as `waitpid(2)` has it; where there was no process, errno.
+    /// The status of `waitpid(2)`; errno if there was no process.
     var status: Int32 = 0
-    /// Whether the keeper ended it, as its time was over.
+    /// Whether the supervisor killed the process after its time limit.
     var wasEnded = false
-    /// Names of the processes that it left.
+    /// The names of the processes that it left behind.
     var left: [String] = []
 
-    /// Few enough that a pipe takes and gives them as a whole (`pipe(7)`).
+    /// The size in bytes; small enough for an atomic write to a pipe (`pipe(7)`).
     static let size = 1024
     private static let mark: UInt32 = 0x706F_7274
     private static let numberCount = 5
@@ -50,7 +50,7 @@ struct SupervisorReport {
         while unsafe Glibc.write(output, bytes, bytes.count) < 0, errno == EINTR {}
     }
 
-    /// `nil` for what no keeper wrote.
+    /// `nil` if no supervisor wrote the bytes.
     init?(_ bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.size else { return nil }
         let numbers = (0..<Self.numberCount).map { index in

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a process crashed: innermost first.
+/// The addresses of a crash's stack, innermost first.
 struct CrashStack: Hashable, Sendable {
     let places: [CodePlace]
 
     private static let largestStack = 24
 
-    /// In names, as far as there are some.
+    /// The stack with names, as far as they are known.
     struct Told: Hashable, Sendable {
-        /// The stack up to where the judge called the plugin, with the judge's own functions as one line. Where no function is the plugin's, all of it.
+        /// The stack up to the runner's call of the plugin. The runner's own functions are one line. The whole stack if
+        /// no function belongs to the plugin.
         let lines: [String]
-        /// The innermost function that is the plugin's, as in `run (tide.c:13)`; `nil` where none is.
+        /// The innermost function of the plugin, as in `run (tide.c:13)`; `nil` if there is none.
         let function: String?
-        /// The same for all crashes at that place, called the same way by the plugin itself.
+        /// Equal for all crashes at that place with the same calls within the plugin.
         let key: String
     }
 
-    /// - Parameter library: the plugin's, whose functions go before those of libraries that it brought along.
+    /// - Parameter library: The plugin's library. Its functions take precedence over those of libraries that it brought
+    ///   along.
     func told(by names: inout StackNames, library: String?) -> Told {
         var last = places.lastIndex(where: \.isOfPlugin)
         if last == nil { last = places.indices.last }
@@ -45,7 +47,8 @@ struct CrashStack: Hashable, Sendable {
 extension CodePlace {
     fileprivate var isOfRunner: Bool { object.isEmpty }
 
-    /// The C library and its like, and Swift's runtime, work for whoever called them.
+    /// Whether the place is in the plugin: the C library, similar system libraries and Swift's runtime work for their
+    /// callers.
     fileprivate var isOfPlugin: Bool {
         let name = LibraryPath.name(of: object)
         return !isOfRunner && object != "?" && !LibraryPath.isOfSystem(name) && !LibraryPath.isOfSwift(name)

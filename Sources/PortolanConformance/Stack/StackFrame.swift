@@ -2,7 +2,7 @@
 
 import PortolanPlugins
 
-/// A function on a stack. What of it is not known is `nil`.
+/// A function on a stack. Unknown parts are `nil`.
 struct StackFrame: Hashable, Sendable {
     /// The path of the library or program.
     let object: String?
@@ -12,11 +12,11 @@ struct StackFrame: Hashable, Sendable {
 }
 
 extension StackFrame {
-    /// As in `hold (tide.c:42)`, or `hold (in libtide.so)` where no debug information says more.
+    /// For example `hold (tide.c:42)`, or `hold (in libtide.so)` without debug information.
     var words: String {
         let name = function ?? "???"
         let place = file.map { "\($0)\(line.map { ":\($0)" } ?? "")" } ?? object.map { "in \(LibraryPath.name(of: $0))" }
-        // What is named so, the plugin's compiler has written.
+        // The names come from the plugin's compiler, so they are made one line.
         return Text.oneLine(place.map { "\(name) (\($0))" } ?? name, limit: 300)
     }
 }
@@ -24,11 +24,11 @@ extension StackFrame {
 enum LibraryPath {
     static func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
 
-    /// Whether a library of that name works for whoever called it: Valgrind's own, the dynamic linker, the parts of glibc and what GCC adds. Some
-    /// are opened only when they are needed.
+    /// Whether a library of that name works for its caller: Valgrind's own libraries, the dynamic linker, the parts of
+    /// glibc, and GCC's additions. Some of them are opened only when they are needed.
     static func isOfSystem(_ name: String) -> Bool { systemNames.contains(where: name.hasPrefix) }
 
-    /// Whether it is of Swift's runtime, Foundation included.
+    /// Whether it belongs to Swift's runtime, Foundation included.
     static func isOfSwift(_ name: String) -> Bool {
         ["libswift", "libFoundation", "lib_Foundation", "libdispatch.", "libBlocksRuntime."].contains(where: name.hasPrefix)
     }

@@ -11,30 +11,32 @@ import PortolanCore
 
 /// A place in a library's code.
 struct CodePlace: Hashable, Sendable {
-    /// The path of the library; empty for this program, and `?` where the code is in no file.
+    /// The path of the library; empty for this program, and `?` if the code is in no file.
     let object: String
-    /// As the library's own symbols and debug information count: from where it is loaded, if they begin at 0.
+    /// The address that the library's symbols and debug information use: relative to the load address if they begin at
+    /// 0.
     let offset: UInt64
 }
 
-/// Functions and lines of places, as addr2line(1) of Debian's binutils reads them in a library's symbols and debug information (DWARF). Without that
-/// program, a place is a library and an offset.
+/// Finds the functions and lines of places with addr2line(1) of Debian's binutils, which reads symbols and debug
+/// information (DWARF). Without that program, a place is a library and an offset.
 ///
-/// What was asked once is not asked again: one crash is often that of many checks.
+/// Results are cached, because many checks often have the same crash.
 struct StackNames {
     private var known: [CodePlace: [StackFrame]] = [:]
     private let program: String
-    /// Checks wait for the answers: of all together, so much time may be spent, and of what took too long nothing is asked again.
+    /// The time left for all lookups together, because checks wait for them. A library that took too long is not looked
+    /// up again.
     private var timeLeft = Duration.seconds(10)
     private var slow: Set<String> = []
 
-    /// No answer has more bytes, and none takes longer: what is read is a plugin author's file.
+    /// Limits of the output in bytes, and of the time of one lookup, because the plugin author's file is untrusted.
     private static let (largestAnswer, patience) = (1 << 18, Duration.seconds(3))
 
-    /// - Parameter program: a name in the PATH, or a path.
+    /// - Parameter program: A name in the PATH, or a path.
     init(program: String = "addr2line") { self.program = program }
 
-    /// Looks up what is not known of `places`, library by library.
+    /// Looks up the unknown ones of `places`, library by library.
     mutating func ask(about places: [CodePlace]) {
         var unknown: [String: [UInt64]] = [:]
         for place in places where known[place] == nil && place.object != "?" { unknown[place.object, default: []].append(place.offset) }
@@ -50,7 +52,7 @@ struct StackNames {
         }
     }
 
-    /// The functions at `places`, innermost first. A place in a function that the compiler put into its caller has both.
+    /// The functions at `places`, innermost first. A place in an inlined function has the function and its caller.
     func frames(at places: [CodePlace]) -> [StackFrame] {
         places.flatMap { place in known[place] ?? [Self.unnamed(place)] }
     }
@@ -62,11 +64,11 @@ struct StackNames {
 
     /// The path of this program.
     private static let ownPath = {
-        // `try?` because what has no path there, as a file in memory, has no names to be read either.
+        // `try?` because a program without a path, such as a file in memory, has no readable names either.
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "?"
     }()
 
-    /// A line with the offset, then two for each function: its name, and its file and line.
+    /// Parses a line with the offset, then two lines for each function: its name, and its file and line.
     static func answers(to offsets: [UInt64], in text: String, _ object: String) -> [UInt64: [StackFrame]] {
         var answers: [UInt64: [StackFrame]] = [:]
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]
@@ -81,7 +83,7 @@ struct StackNames {
         return answers
     }
 
-    /// - Parameter place: as in `/home/a/tide.c:42 (discriminator 2)`, or `??:0`.
+    /// - Parameter place: For example `/home/a/tide.c:42 (discriminator 2)`, or `??:0`.
     private static func frame(_ function: String, _ place: Substring, _ object: String) -> StackFrame {
         let end = place.hasSuffix(")") ? place.ranges(of: " (discriminator ").last?.lowerBound : nil
         let place = place[..<(end ?? place.endIndex)]
@@ -92,7 +94,7 @@ struct StackNames {
         return StackFrame(object: object, function: function, file: file, line: line)
     }
 
-    /// What the program wrote; nothing where it can't be run.
+    /// The output of the program; empty if it cannot be run.
     private func answer(on object: String, _ offsets: [UInt64]) -> String {
         let words = [program, "-a", "-f", "-C", "-i", "-e", object] + offsets.map { "0x\(String($0, radix: 16))" }
         var ends: [Int32] = [-1, -1]
@@ -103,7 +105,7 @@ struct StackNames {
         close(ends[1])
         guard let child else { return "" }
         let text = Self.read(ends[0])
-        // It is done, or has had its time.
+        // The program has ended, or exceeded its time.
         kill(child, SIGKILL)
         var status: Int32 = 0
         while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}

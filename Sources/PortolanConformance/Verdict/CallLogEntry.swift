@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A line of the journal: `1.234 ms  thread 42  → run`.
+/// A line of the call log: `1.234 ms  thread 42  → run`.
 struct CallLogEntry: Sendable {
     let milliseconds: Double
     let thread: Substring
-    /// A function of the plugin's that is called (`→ run`, and with a URL `→ make tide://…`) or returns (`← run`), or what the plugin calls (`did_load`).
+    /// A plugin function that is called (`→ run`, and with a URL `→ make tide://…`) or returns (`← run`), or a function
+    /// that the plugin calls (`did_load`).
     let words: String
 
     init?(_ line: String) {
@@ -17,7 +18,8 @@ struct CallLogEntry: Sendable {
     var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2).prefix { $0 != " " } : nil }
     var left: Substring? { words.hasPrefix("← ") ? words.dropFirst(2) : nil }
 
-    /// Where the plugin was after `lines`: ` in stop` where that was called last of what has not returned, or else `; last: ` and the last line.
+    /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else `; last: `
+    /// and the last line.
     static func place(after lines: [String]) -> String {
         let lines = lines.compactMap(CallLogEntry.init)
         var open: [CallLogEntry] = []

@@ -2,26 +2,28 @@
 
 import PortolanPlugins
 
-/// What one check saw of one plugin.
+/// The result of one check of one plugin.
 public struct CheckResult: Hashable, Sendable {
     public let rule: ConformanceRule
     public internal(set) var verdict: Verdict
     public internal(set) var findings: [Finding]
-    /// Why it could not be judged, or how it ended; one line.
+    /// Why the check was skipped, or how it ended; one line.
     public internal(set) var note: String?
-    /// The last calls across the boundary, oldest first: before what a check that failed found first, or before it crashed or hung.
+    /// The last calls between runner and plugin, oldest first: before the first finding of a failed check, or before a
+    /// crash or a hang.
     public internal(set) var lastEvents: [String]
-    /// Where a crash happened, innermost first, as far as it could be told.
+    /// The stack of a crash, innermost first, as far as it is known.
     public internal(set) var stack: [String]
     public internal(set) var duration: Duration
-    /// Whether an instance or a load was left that the judge did not end: what that holds is not lost, and no leak.
+    /// Whether an instance or a load remains that the runner did not end. Memory that it holds is not a leak.
     var hasLeftOpen = false
-    /// When the judge itself was short of what the system gives, where that is why the check was not made.
+    /// When the runner itself lacked a system resource, if the check was skipped for that reason.
     var lack: Lack?
-    /// Where the process that made the check crashed, and the same in names; `nil` where it did not, or could not say.
+    /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
+    /// report.
     var crashStack: CrashStack?
     var crash: CrashStack.Told?
-    /// What memcheck wrote of the process that made the check; `nil` where it did not run under Valgrind.
+    /// The memcheck log of the process that ran the check; `nil` if it did not run under Valgrind.
     var memory: MemcheckLog?
 
     init(_ rule: ConformanceRule, _ verdict: Verdict, findings: [Finding] = [], note: String? = nil) {
@@ -33,35 +35,36 @@ public struct CheckResult: Hashable, Sendable {
     }
 }
 
-/// When a process had no memory, process, thread or file for the judge.
+/// When a process had no memory, process, thread or file for the runner.
 enum Lack: UInt8, Hashable, Sendable {
-    /// Before any code of the plugin's ran in it.
+    /// Before any code of the plugin ran in it.
     case fromTheStart = 1
-    /// It had some before.
+    /// After it had some before.
     case later
 }
 
 extension CheckResult {
-    /// Adds a finding that fails the plugin, in a check that came to its end.
+    /// Adds a finding that fails the plugin. A check that crashed or hung keeps its verdict.
     mutating func fail(_ detail: String) {
         findings.append(Finding(.failure, Text.oneLine(detail, limit: 1000)))
         guard verdict != .crashed, verdict != .hung else { return }
         (verdict, note, lack) = (.failed, nil, nil)
     }
 
-    /// Why it matters.
+    /// Why the rule matters.
     var reason: String { verdict == .crashed ? "It would have ended the program that loaded it. \(rule.reason)" : rule.reason }
 
-    /// How to mend it. A crash may have nothing to do with what the check is about.
+    /// How to repair the plugin. A crash may be unrelated to the rule of the check.
     var remedy: String {
         verdict == .crashed ? "What the stack and the last calls show. If that is about this rule: \(rule.remedy)" : rule.remedy
     }
 }
 
-/// What ended a check before it came to its end: a plugin that crashes in the first function that is called does so in most.
+/// The cause of a check's early end. A plugin that crashes in the first function that is called ends most checks the
+/// same way.
 struct CrashSignature: Hashable, Sendable {
     let words: String
-    /// Equal for all checks that one thing ended.
+    /// Equal for all checks that ended for the same cause.
     let key: String
 
     static func == (a: Self, b: Self) -> Bool { a.key == b.key }
@@ -69,7 +72,7 @@ struct CrashSignature: Hashable, Sendable {
 }
 
 extension CheckResult {
-    /// `nil` where the check came to its end.
+    /// `nil` if the check ran to its end.
     var cause: CrashSignature? {
         let place = CallLogEntry.place(after: lastEvents)
         switch verdict {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thing that a check saw.
+/// One observation of a check.
 public struct Finding: Hashable, Sendable {
     public enum Weight: String, Hashable, Sendable {
-        /// A rule that has to be kept is broken.
+        /// A mandatory rule is violated.
         case failure
-        /// A rule that should be kept is not, or something is odd.
+        /// A recommended rule is violated, or something is unusual.
         case warning
     }
 
     public let weight: Weight
-    /// What was seen, with values quoted; one line.
+    /// The observation, with values quoted; one line.
     public let detail: String
-    /// Where in the plugin's code, innermost first, and what else has to do with it; none where the check can't know.
+    /// The stack in the plugin's code, innermost first, with related places; empty if the check cannot know it.
     public internal(set) var stack: [String] = []
-    /// The ID of the check in which it was seen, where that is another than the rule's own.
+    /// The ID of the check that made the observation, if it is not the check of the rule itself.
     public internal(set) var seenIn: String?
 
     init(_ weight: Weight, _ detail: String) {

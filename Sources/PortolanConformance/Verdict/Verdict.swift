@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a check came to.
+/// The outcome of a check.
 public enum Verdict: String, Hashable, Sendable, CaseIterable {
     case passed, failed, warned
-    /// It could not be judged, and the reason is told; never a pass.
+    /// The check could not be judged, and gives the reason; never a pass.
     case skipped
-    /// The process that ran the check was ended by a signal, or ended itself.
+    /// A signal ended the process that ran the check, or the process exited early.
     case crashed
-    /// The check did not come back within its time.
+    /// The check did not return within its time limit.
     case hung
 
-    /// What the findings of a check that came to its end amount to. They count even where the rest could not be judged.
+    /// The verdict for the findings of a check that ran to its end. They count even if the rest could not be judged.
     static func of(_ findings: [Finding], _ rule: ConformanceRule, isUnjudged: Bool) -> Self {
         guard !findings.isEmpty else { return isUnjudged ? .skipped : .passed }
         return rule.force == .must && findings.contains { $0.weight == .failure } ? .failed : .warned
     }
 
-    /// Whether the plugin fails for it.
+    /// Whether the plugin fails because of it.
     public var isFailure: Bool {
         switch self {
         case .failed, .crashed, .hung: true

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Answers challenges from the URL's user information, and passes the others on with the credential that it proposes.
+/// Answers challenges from the URL's user information, and forwards the other challenges with a proposed credential.
 package final class AuthenticationStage: ForwardingClient {
     package let next: any ProtocolClient
     private weak let control: (any LoadTaskControl)?
@@ -38,26 +38,27 @@ package final class AuthenticationStage: ForwardingClient {
         if let passedOn = waiting.passedOn { next.didCancel(passedOn) }
     }
 
-    /// The challenge, if it still waits; from now on it does not.
+    /// Returns the challenge if it still waits, and removes it.
     private func take(_ challenge: AuthenticationChallenge) -> WaitingChallenge? {
         waiting.withLock { $0?.asked === challenge ? $0.take() : nil }
     }
 
-    /// Default handling of a password: the proposed one, else none. What the default for certificates is, the handler knows.
+    /// Resolves the default handling of a password: the proposed credential, or none. The handler has the default for
+    /// certificates.
     private static func resolve(_ answer: ChallengeAnswer, for space: ProtectionSpace, proposed: Credential?) -> ChallengeAnswer {
         guard case .performDefault = answer, case .password = space.kind else { return answer }
         return proposed.map { .use($0) } ?? .continueWithout
     }
 }
 
-/// The challenge that waits, as the handler gave it and as the caller got it.
+/// The waiting challenge, as the handler sent it and as the caller received it.
 private struct WaitingChallenge {
     let asked: AuthenticationChallenge
-    /// Not kept alive: a caller that lets go of it has answered.
+    /// Weak, because a caller that releases the challenge has answered it.
     weak var passedOn: AuthenticationChallenge?
 }
 
-/// The credential in a URL's user information (RFC 3986 §3.2.1), for its own host and not for a proxy.
+/// The credential in a URL's user information (RFC 3986 §3.2.1). It applies to the URL's own host, and not to a proxy.
 enum URLCredential {
     static func of(_ url: URLRecord, for space: ProtectionSpace) -> Credential? {
         guard case .password = space.kind, !space.isProxy, url.hasCredentials else {

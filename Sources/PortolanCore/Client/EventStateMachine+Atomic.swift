@@ -2,22 +2,24 @@
 
 import Synchronization
 
-/// The run of data, which is nearly all that happens: with nothing else the matter, ``EventStateMachine`` would answer each of its events alike, so
-/// one comparison takes the place of the machine.
+/// Fast path for runs of data, the most frequent events. Without other conditions, ``EventStateMachine`` makes the same
+/// decision for each of them, so one comparison replaces the state machine.
 extension EventStateMachine {
-    /// A response has come, and nothing is the matter.
+    /// A response has arrived, and no other condition holds.
     static var receivingFreely: EventStateMachine { EventStateMachine(phase: .receiving) }
-    /// … and data is with the client.
+    /// The same, while the client processes data.
     static var deliveringFreely: EventStateMachine { EventStateMachine(phase: .receiving, flags: .delivering) }
 }
 
 extension Atomic where Value == EventStateMachine {
-    /// As ``EventStateMachine/begin(_:rules:)`` of data would let it pass; `false`: ask that.
+    /// Has the effect of ``EventStateMachine/begin(_:rules:)`` for data with the result `.deliver`. If it returns
+    /// `false`, call that method.
     func beginDataFreely() -> Bool {
         compareExchange(expected: .receivingFreely, desired: .deliveringFreely, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// As ``EventStateMachine/endDelivery(of:answer:)`` of data and `.keepGoing` would answer `.keepGoing`; `false`: ask that.
+    /// Has the effect of ``EventStateMachine/endDelivery(of:answer:)`` for data with the result `.keepGoing`. If it
+    /// returns `false`, call that method.
     func endDataFreely() -> Bool {
         compareExchange(expected: .deliveringFreely, desired: .receivingFreely, ordering: .acquiringAndReleasing).exchanged
     }

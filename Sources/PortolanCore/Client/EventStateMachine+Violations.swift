@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which event is wrong where.
+/// Decides which events violate the order in each phase.
 extension EventStateMachine {
-    /// The rule that `event` would break now; `nil`: it may pass.
+    /// Returns the rule that `event` would violate now, or `nil` if the event is allowed.
     func violation(by event: Event, rules: Rules) -> ContractRule? {
         switch phase {
         case .making: return .noEventFromMake
@@ -13,7 +13,7 @@ extension EventStateMachine {
             switch event {
             case .finish: return .noFinishWhilePaused
             case .interim, .redirect, .confirmation, .response, .data, .trailers: return .pauseIsKept
-            // No deliveries: the reader need not take anything.
+            // These events are not deliveries: the reader does not have to take anything.
             case .failure, .sent, .step, .challenge, .challengeWithdrawn, .newBody: break
             }
         }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order of one load's events: decides for each call between a load and its client whether it may pass.
+/// Enforces the order of one load's events: decides for each call between a load and its client whether it is allowed.
 ///
-/// A pure machine of four bytes, so that it fits in an atomic and an event costs one exchange before and one after its delivery.
+/// A pure state machine of four bytes. It fits in an atomic, so an event costs one exchange before and one after its
+/// delivery.
 struct EventStateMachine: Equatable, Sendable {
     enum Phase: UInt8, CaseIterable {
         /// `makeLoad` has not returned.
@@ -10,18 +11,18 @@ struct EventStateMachine: Equatable, Sendable {
         /// Made, not started.
         case made
         case awaitingResponse
-        /// A redirect was offered and the client takes its time.
+        /// The client has deferred its decision about a redirect.
         case deciding
-        /// A redirect was not taken: its response and body must follow.
+        /// The client declined a redirect. Its response and body must follow.
         case declined
-        /// The stored response is still right: only the finish may follow.
+        /// The stored response is still valid. Only the finish may follow.
         case confirmed
         case receiving
-        /// The trailers have come.
+        /// The trailers have arrived.
         case trailing
         /// The load reported its end.
         case ended
-        /// A redirect was taken.
+        /// The client followed a redirect.
         case redirected
         /// The core or the client ended the load.
         case stopped
@@ -29,38 +30,39 @@ struct EventStateMachine: Equatable, Sendable {
 
     struct Flags: OptionSet, Equatable {
         let rawValue: UInt16
-        /// An event is with the client just now.
+        /// The client is processing an event.
         static let delivering = Self(rawValue: 1 << 0)
-        /// The load was told to pause, and not yet to resume.
+        /// The load was asked to pause, and not yet to resume.
         static let paused = Self(rawValue: 1 << 1)
-        /// Reasons to pause: a slow reader, the caller's suspend.
+        /// Reasons to pause: a slow reader, or the caller's suspend.
         static let heldByReader = Self(rawValue: 1 << 2)
         static let heldBySuspension = Self(rawValue: 1 << 3)
-        /// The reader asked for more while the event that it answers with `.pause` was still with it.
+        /// The reader requested more before the client returned `.pause` from the current event.
         static let resumedEarly = Self(rawValue: 1 << 4)
-        /// Another event came during a delivery: ORDER-05, to be reported by whoever delivers.
+        /// Another event arrived during a delivery. The delivering thread reports the violation (ORDER-05).
         static let overlapped = Self(rawValue: 1 << 5)
-        /// Someone ended the load during a delivery: whoever delivers reports it.
+        /// The load was ended during a delivery. The delivering thread reports the end.
         static let owesEnd = Self(rawValue: 1 << 6)
-        /// The load was answered `.stopped` by a call that has an answer.
+        /// A call that returns a ``Flow`` has returned `.stopped` to the load.
         static let sawStopped = Self(rawValue: 1 << 7)
-        /// `stopLoading` has returned, of a load whose events end with that.
+        /// `stopLoading` has returned, and the load sends no events after that.
         static let stopReturned = Self(rawValue: 1 << 8)
 
-        /// A redirect was declined while the question was still with the client.
+        /// A redirect was declined before the client returned from the redirect event.
         static let declinedEarly = Self(rawValue: 1 << 9)
-        /// Somebody else wants the gate to the delegate, which this load's data may keep: whoever delivers hands it over.
+        /// A nested load waits for the delegate, which this load's data may retain. The delivering thread yields the
+        /// delegate.
         static let owesDelegate = Self(rawValue: 1 << 10)
 
         static let holds: Self = [.heldByReader, .heldBySuspension]
     }
 
-    /// What a load may call its client with.
+    /// The calls that a load can make to its client.
     enum Event: CaseIterable {
         case interim, redirect, confirmation, response, data, trailers, finish, failure
         case challenge, challengeWithdrawn, sent, step, newBody
 
-        /// Whether the load learns from the answer that it was stopped.
+        /// Whether the return value can tell the load that it was stopped.
         var hasAnswer: Bool {
             switch self {
             case .redirect, .response, .data: true
@@ -69,7 +71,7 @@ struct EventStateMachine: Equatable, Sendable {
         }
     }
 
-    /// What the handler's traits allow.
+    /// The conditions of one load that the order of events depends on.
     struct Rules: Equatable, Sendable {
         var allowsParts = false
         var offersCached = false
@@ -77,11 +79,11 @@ struct EventStateMachine: Equatable, Sendable {
 
     enum Verdict: Equatable {
         case deliver
-        /// The load was stopped: nothing passes, and nothing is wrong.
+        /// The load was stopped. The event is dropped silently.
         case drop
-        /// The load must fail for it.
+        /// The load must fail with a violation of this rule.
         case violation(ContractRule)
-        /// The load has ended already: it can only be reported.
+        /// The load has already ended. The violation can only be reported.
         case lateViolation(ContractRule)
     }
 
@@ -102,7 +104,7 @@ struct EventStateMachine: Equatable, Sendable {
 
     // MARK: The load's calls
 
-    /// A call of the load's begins. After `.deliver`, ``endDelivery(of:answer:)`` must follow.
+    /// Begins an event from the load. After `.deliver`, ``endDelivery(of:answer:)`` must follow.
     mutating func begin(_ event: Event, rules: Rules) -> Verdict {
         if isOver { return afterEnd(event) }
         if flags.contains(.delivering) {
@@ -124,13 +126,13 @@ struct EventStateMachine: Equatable, Sendable {
 
     enum Delivered: Equatable {
         case answer(Flow)
-        /// The load is over, and the client knows.
+        /// The load is over, and the client has been notified.
         case over
-        /// The load is over, and the client has yet to hear why.
+        /// The load is over, and the client has not been notified yet.
         case report(ContractRule?)
     }
 
-    /// The client has returned from the event that ``begin(_:rules:)`` let pass.
+    /// The client has returned from the event that ``begin(_:rules:)`` allowed.
     mutating func endDelivery(of event: Event, answer: Flow) -> Delivered {
         flags.remove(.delivering)
         if flags.contains(.overlapped), phase != .redirected, !flags.contains(.owesEnd) {
@@ -190,7 +192,7 @@ struct EventStateMachine: Equatable, Sendable {
         if phase == .making { phase = .made }
     }
 
-    /// - Returns: whether the load is to be started.
+    /// - Returns: whether the caller must start the load.
     mutating func start() -> Bool {
         guard phase == .made else { return false }
         phase = .awaitingResponse
@@ -198,17 +200,17 @@ struct EventStateMachine: Equatable, Sendable {
     }
 
     enum End: Equatable {
-        /// It was over already.
+        /// The load was already over.
         case nothing
-        /// A redirect was taken: nobody reports an end.
+        /// A redirect was followed. No end is reported.
         case redirected
         /// Report the end now.
         case now
-        /// An event is being delivered: its thread reports the end.
+        /// An event is being delivered. The delivering thread reports the end.
         case later
     }
 
-    /// Ends the load for the core's or the caller's reasons.
+    /// Ends the load on behalf of the core or the caller.
     mutating func end() -> End {
         guard !isOver else { return phase == .redirected ? .redirected : .nothing }
         phase = .stopped
@@ -217,47 +219,49 @@ struct EventStateMachine: Equatable, Sendable {
         return .later
     }
 
-    /// Somebody else wants the gate to the delegate.
+    /// Records that a nested load waits for the delegate.
     ///
-    /// - Returns: whether an event is being delivered: then its thread hands the gate over, where it is still kept then.
+    /// - Returns: whether an event is being delivered. Its thread then yields the delegate, if this load still retains
+    ///   it.
     mutating func requestYield() -> Bool {
         flags.insert(.owesDelegate)
         return flags.contains(.delivering)
     }
 
-    /// After the end of a delivery.
+    /// Clears the request to yield, after the end of a delivery.
     ///
-    /// - Returns: whether the gate is to be handed over.
+    /// - Returns: whether the caller must yield the delegate.
     mutating func takePendingYield() -> Bool {
         flags.remove(.owesDelegate) != nil
     }
 
-    /// The redirect that was offered is taken after all.
+    /// Follows a redirect whose decision was deferred.
     ///
-    /// - Returns: whether the load is to be told to stop.
+    /// - Returns: whether the caller must stop the load.
     mutating func takeRedirect() -> Bool {
         guard !isOver else { return false }
         phase = .redirected
         return true
     }
 
-    /// `stopLoading` has returned, and with that the load promises that no other call begins (not with ``ProtocolLoad/stopsInTurn``).
+    /// Records that `stopLoading` has returned. After that the load begins no other call, except with
+    /// ``ProtocolLoad/stopsInTurn``.
     mutating func stopReturned() {
         flags.insert(.stopReturned)
     }
 
-    /// The reader wants more. While a redirect is being decided there is nothing to give.
+    /// The reader wants more. Has no effect while a redirect is being decided.
     ///
-    /// - Returns: whether the load is to be resumed.
+    /// - Returns: whether the caller must resume the load.
     mutating func resume() -> Bool {
         guard phase != .deciding else { return false }
         if flags.contains(.delivering) { flags.insert(.resumedEarly) }
         return release(.heldByReader)
     }
 
-    /// A redirect that was offered is not taken.
+    /// Declines a redirect.
     ///
-    /// - Returns: whether the load is to be resumed.
+    /// - Returns: whether the caller must resume the load.
     mutating func declineRedirect() -> Bool {
         guard phase == .deciding else {
             if flags.contains(.delivering) { flags.insert(.declinedEarly) }
@@ -271,7 +275,7 @@ struct EventStateMachine: Equatable, Sendable {
         flags.insert(.heldBySuspension)
     }
 
-    /// - Returns: whether the load is to be resumed.
+    /// - Returns: whether the caller must resume the load.
     mutating func unsuspend() -> Bool {
         release(.heldBySuspension)
     }

@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// A client that stands between a load and another client, and changes a few calls: every call it does not implement is forwarded.
+/// A client between a load and another client. It forwards every call that it does not implement.
 public protocol ForwardingClient: ProtocolClient {
     var next: any ProtocolClient { get }
 }

@@ -3,28 +3,29 @@
 package import HTTPTypes
 import Synchronization
 
-/// One load of one handler, as the handler's client: lets its events pass in the order of ``EventStateMachine`` and nothing else.
+/// One load of one handler. As the handler's client, it forwards only events in the order of ``EventStateMachine``.
 ///
-/// A redirect that is taken ends the attempt; the task starts the next one, with the same chain of clients behind it.
+/// A redirect that is followed ends the handler load. The task then starts the next one, with the same chain of
+/// clients.
 package final class HandlerLoad: ProtocolClient {
     private let order: Atomic<EventStateMachine>
     private let rules: EventStateMachine.Rules
     private let next: any ProtocolClient
     package let handler: String
     private let hasBody: Bool
-    /// Whether the handler's loads may be about to call when they have been stopped (``HandlerTraits``).
+    /// Whether the handler's loads may still call the client after a stop (``HandlerTraits``).
     private let mayOverrunStop: Bool
     private let interimLimit: Int
     private let interimCount = Atomic(0)
     private let observer: any HandlerLoadObserver
     private let load = Mutex<(any ProtocolLoad)?>(nil)
-    /// Why the load ends, from the decision to end it until the client is told.
+    /// Why the load ends. Set when the end is decided, and read when the client is notified.
     private let pendingEnd = Mutex<LoadError?>(nil)
     /// Whether ``HandlerLoadObserver/handlerLoadEnded()`` was called.
     private let isClosed = Atomic(false)
-    /// How often each rule was broken after the first breach; `nil` before that.
+    /// How often each rule was violated after the first violation; `nil` before that.
     private let violations = Mutex<[ContractRule: Int]?>(nil)
-    /// Bytes that the response still owes; negative: not known.
+    /// Remaining bytes of the response's expected length; negative if unknown.
     private let owed = Atomic<Int64>(-1)
 
     package init(
@@ -44,9 +45,9 @@ package final class HandlerLoad: ProtocolClient {
 
     // MARK: From the task
 
-    /// Starts `load`, unless the attempt is over already.
+    /// Starts `load`, unless the handler load is already over.
     ///
-    /// - Parameter isAwaited: whether this is the thread that is going to wait for it.
+    /// - Parameter isAwaited: whether the calling thread will wait for the load.
     package func start(_ load: any ProtocolLoad, isAwaited: Bool = false) {
         self.load.withLock { $0 = load }
         let starts = order.update { order in
@@ -61,9 +62,10 @@ package final class HandlerLoad: ProtocolClient {
         }
     }
 
-    /// Ends the load: the client hears `error`, and nothing after it. Any thread; once it is over, does nothing.
+    /// Ends the load: the client receives `error`, and no later event. Any thread. Has no effect once the load is over.
     ///
-    /// - Returns: `false` where nobody tells the client: a redirect was taken, and the next attempt had not begun.
+    /// - Returns: `false` if nothing notifies the client: a redirect was followed, and the next handler load has not
+    ///   begun.
     @discardableResult
     package func end(with error: LoadError) -> Bool {
         pendingEnd.withLock { $0 = $0 ?? error }
@@ -79,7 +81,7 @@ package final class HandlerLoad: ProtocolClient {
         return true
     }
 
-    /// The task is over: so is this, if it is not yet. The client hears nothing.
+    /// Ends the load silently because the task ended. Has no effect once the load is over.
     func abandon() {
         switch order.update({ $0.end() }) {
         case .nothing, .redirected: break
@@ -99,42 +101,43 @@ package final class HandlerLoad: ProtocolClient {
         order.update { $0.suspend() }
     }
 
-    /// - Returns: whether ``resumeLoad()`` is to be called, when no lock is held.
+    /// - Returns: whether the caller must call ``resumeLoad()``, with no lock held.
     func unsuspend() -> Bool { order.update { $0.unsuspend() } }
 
     func resumeLoad() { currentLoad?.resumeLoading() }
 
-    /// A redirect that was offered is not taken.
+    /// Declines a redirect.
     package func declineRedirect() {
         if order.update({ $0.declineRedirect() }) { currentLoad?.resumeLoading() }
     }
 
-    /// A redirect whose decision was put off is taken.
+    /// Follows a redirect whose decision was deferred.
     package func takeRedirect() {
         guard order.update({ $0.takeRedirect() }) else { return }
         stopLoad()
         close()
     }
 
-    /// Whether an event is being delivered: then ``HandlerLoadObserver/handlerLoadOwesDelegate()`` follows at its end.
+    /// Requests that this load yields the delegate. Returns whether an event is being delivered: if so,
+    /// ``HandlerLoadObserver/handlerLoadOwesDelegate()`` follows at its end.
     func yieldsDelegate() -> Bool { order.update { $0.requestYield() } }
 
     package var isPaused: Bool {
         order.load(ordering: .relaxed).flags.contains(.paused)
     }
 
-    /// Whether it goes on only when its reader says so; not while a redirect is being decided.
+    /// Whether the load continues only when its reader requests more. `false` while a redirect is being decided.
     var isHeldByReader: Bool {
         let order = order.load(ordering: .acquiring)
         return order.flags.contains(.heldByReader) && order.phase != .deciding
     }
 
-    /// Why nothing comes, where the load knows.
+    /// Why no events arrive, if the load knows.
     var stallReason: String? { (currentLoad as? any StallExplaining)?.stallReason }
 
-    /// Does the load's work for a thread that waits for it.
+    /// Does the load's work on a thread that waits for it.
     ///
-    /// - Returns: `false` where that thread could do nothing.
+    /// - Returns: `false` if that thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.carryOn(for: waiter) ?? false }
 
     private var currentLoad: (any ProtocolLoad)? {
@@ -152,14 +155,14 @@ package final class HandlerLoad: ProtocolClient {
         next.didFail(with: error)
     }
 
-    /// The load is over: lets go of it, which also breaks the circle of load and client.
+    /// The load is over. Releases it, which also breaks the reference cycle between load and client.
     private func close() {
-        _ = load.withLock { $0.take() }  // freed after the lock: it is the handler's code
+        _ = load.withLock { $0.take() }  // released outside the lock: its deinit is the handler's code
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         observer.handlerLoadEnded()
     }
 
-    // MARK: The gate
+    // MARK: Order of events
 
     private func begin(_ event: EventStateMachine.Event) -> Bool {
         switch order.update({ [rules] in $0.begin(event, rules: rules) }) {
@@ -176,7 +179,7 @@ package final class HandlerLoad: ProtocolClient {
         if owesDelegate { observer.handlerLoadOwesDelegate() }
         switch delivered {
         case .answer(.pause) where event != .redirect:
-            // The caller may have released the task, and nobody can resume it: then this call ends the load.
+            // The caller may have released the task, so that nothing can resume it. This call then ends the load.
             observer.handlerLoadPaused()
             return order.load(ordering: .acquiring).isOver ? .stopped : .pause
         case .answer(let flow): return flow
@@ -204,35 +207,35 @@ package final class HandlerLoad: ProtocolClient {
         observer.handlerLoadObserved(violationOf: rule, by: handler, isFirst: isFirst)
     }
 
-    /// Nobody can call any more.
+    /// Reports repeated violations. No further call is possible.
     deinit {
         if let repeated = violations.withLock({ $0 }), !repeated.isEmpty { observer.handlerLoadRepeated(repeated, by: handler) }
     }
 
-    /// Breaks off the event in delivery.
+    /// Fails the load during the delivery of `event`.
     private func breakOff(_ event: EventStateMachine.Event, _ rule: ContractRule, _ detail: String) -> Flow {
         fail(rule, detail)
         return end(event)
     }
 }
 
-/// Whoever wants to know of an attempt what its client is not told.
+/// Observes violations and completion, which the client does not receive.
 package protocol HandlerLoadObserver: Sendable {
-    /// A rule was broken; where the load was not over yet, it fails for it.
+    /// A rule was violated. If the load was not over, it fails with this violation.
     ///
-    /// - Parameter isFirst: whether the load had broken no rule before.
+    /// - Parameter isFirst: whether this is the load's first violation.
     func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool)
-    /// The load was let go, and had broken rules after the first time.
+    /// The load was released, and had violated rules after its first violation.
     ///
-    /// - Parameter counts: how often each, not counting the first breach.
+    /// - Parameter counts: the number of violations of each rule, without the first violation.
     func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String)
-    /// The load is over and was let go. Once.
+    /// The load is over and was released. Called once.
     func handlerLoadEnded()
-    /// An event has been delivered during which somebody else wanted the way to the delegate (``LoadTask``).
+    /// An event was delivered, and a nested load requested the delegate meanwhile (``LoadTask``).
     func handlerLoadOwesDelegate()
-    /// A response or data was answered with a pause.
+    /// The client paused the load at a response or at data.
     func handlerLoadPaused()
-    /// As ``QueueingClient`` has them.
+    /// See ``QueueingClient``.
     func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier)
     func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool)
 }
@@ -279,7 +282,7 @@ extension HandlerLoad {
         _ = end(.interim)
     }
 
-    /// Comes where an interim response may.
+    /// Allowed wherever an interim response is allowed.
     package func willResend(after response: Response) {
         guard begin(.interim) else { return }
         next.willResend(after: response)
@@ -395,7 +398,7 @@ extension LoadError {
 }
 
 extension Atomic where Value == EventStateMachine {
-    /// Replaces the value by what `change` makes of it, atomically; `change` may run more than once.
+    /// Replaces the value atomically with the result of `change`, which may run more than once.
     fileprivate func update<Result>(_ change: (inout EventStateMachine) -> Result) -> Result {
         var old = load(ordering: .acquiring)
         while true {

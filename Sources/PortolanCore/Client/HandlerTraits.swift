@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a handler declares of its loads.
+/// What a handler declares about its loads.
 public struct HandlerTraits: OptionSet, Hashable, Sendable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// More than one response may come: each begins a new part.
+    /// A load may deliver more than one response. Each response begins a new part.
     public static let multipart = Self(rawValue: 1 << 0)
-    /// The load runs on a thread of its own that may be in a call on the client when the load is stopped.
+    /// The load runs on its own thread, which may be calling the client when the load is stopped.
     public static let blocking = Self(rawValue: 1 << 1)
-    /// The load has its turns in a thread, or a loop, of others, and may be in one, or about to, when it is stopped: then `stopLoading()` leaves word there.
-    /// Of what comes until the word is heard the client hears nothing.
+    /// The load runs on a shared thread or event loop, and may be calling the client, or about to, when it is stopped.
+    /// `stopLoading()` then only schedules the stop. Events delivered before the stop runs are dropped.
     public static let stopsInTurn = Self(rawValue: 1 << 2)
 }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a stage of the client chain may ask of the task that it works for.
+/// What a stage of the client chain can request from its task.
 package protocol LoadTaskControl: AnyObject, Sendable {
-    /// The request of the attempt that runs.
+    /// The request of the running handler load.
     var currentRequest: Request { get }
 
-    /// Ends the running attempt and starts one for `request`, as soon as the handler's call has returned.
+    /// Ends the running handler load and starts one for `request`, as soon as the handler's call has returned.
     ///
-    /// - Parameter wasDeferred: the handler was told to wait for the decision.
+    /// - Parameter wasDeferred: whether the handler waits for the decision.
     func follow(_ request: Request, wasDeferred: Bool)
 
-    /// Asks the caller what to do about a redirect.
+    /// Requests the caller's decision about a redirect.
     ///
-    /// - Parameter decide: to be called once, now or later; where it is let go of without a call, the redirect is followed.
+    /// - Parameter decide: must be called once, immediately or later. If it is released without a call, the redirect is
+    ///   followed.
     func ask(_ proposed: Request, _ response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
 
-    /// A redirect whose decision was put off is not taken.
+    /// Declines a redirect whose decision was deferred.
     func declineRedirect()
 
-    /// The caller was asked something, or has answered: meanwhile no idle time passes.
+    /// The load starts or stops waiting for the caller. The idle timer is paused while it waits.
     func isAwaitingCaller(_ isAsked: Bool)
 
-    /// Ends the load: the caller hears `error`.
+    /// Ends the load. The caller receives `error`.
     func end(with error: LoadError)
 }

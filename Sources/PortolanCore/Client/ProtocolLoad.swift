@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One load in progress, as a handler made it.
+/// One load in progress, made by a handler.
 ///
-/// All three calls may come on any thread, also while the load is calling its client; ``SerialCalls`` puts them in turn for a load that wants it so.
+/// All three calls may come on any thread, also while the load is calling its client. ``SerialCalls`` serializes them
+/// for a load that needs that.
 public protocol ProtocolLoad: AnyObject, Sendable {
-    /// Begins. Called at most once, and before anything else; the load may call its client from inside, up to the end.
+    /// Begins the load. Called at most once, before anything except a stop. The load may call its client during this
+    /// call, up to its end.
     func startLoading()
 
-    /// Ends the load: what it holds is let go, and no event may follow (but see ``stopsInTurn``). Idempotent; may come before the start, and is
-    /// not called after the load's own end.
+    /// Ends the load and releases its resources. No event may follow (except with ``stopsInTurn``). Idempotent. May
+    /// come before the start, and is not called after the load's own end.
     func stopLoading()
 
-    /// Goes on after the client's answer `.pause`. Comes at most once for each such answer; it may overtake the return of that answer.
+    /// Continues after the client returned `.pause`. Comes at most once for each `.pause`, and may overtake its return.
     func resumeLoading()
 
-    /// Whether another thread may be about to call the client when ``stopLoading()`` returns: it has seen that the load goes on, and has yet
-    /// to make the call. The client does not get such a call, and no rule is broken by it (CANCEL-01). By default `false`; as
-    /// ``HandlerTraits/stopsInTurn``, for one load.
+    /// Whether another thread may be about to call the client when ``stopLoading()`` returns: it decided to call before
+    /// the stop, and has not called yet. The client does not receive such a call, and the call violates no rule
+    /// (CANCEL-01). `false` by default. Has the meaning of ``HandlerTraits/stopsInTurn``, for one load.
     var stopsInTurn: Bool { get }
 
-    /// The load itself, where a thread that waits for it can do its work; by default `nil`.
+    /// The load itself, if a thread that waits for it can do its work; `nil` by default.
     var waitable: (any WaitableLoad)? { get }
 }
 
@@ -28,16 +30,17 @@ extension ProtocolLoad {
     public var waitable: (any WaitableLoad)? { nil }
 }
 
-/// A load whose work a thread that waits for it can do: then no other one has to be woken.
+/// A load whose work can be done by the thread that waits for it. No other thread has to be woken then.
 public protocol WaitableLoad: ProtocolLoad {
-    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load: unless the load has ended by then, it calls ``carryOn(for:)``
-    /// next. That may come after a plain `startLoading()`, too.
+    /// Does what ``ProtocolLoad/startLoading()`` does, on the thread that will wait for the load. Unless the load ends
+    /// during this call, that thread calls ``carryOn(for:)`` next. It may also do so after a plain `startLoading()`.
     func startAwaitedLoading()
 
-    /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
-    /// what it waits for, or the load has to be left to other threads again.
+    /// Does the load's work on the calling thread, which is the waiter's, and sleeps while there is none. Returns when
+    /// the load has ended, when the waiter has what it waits for, or when other threads have to take over the load
+    /// again.
     ///
-    /// - Returns: `false` where the calling thread could do nothing.
+    /// - Returns: `false` if the calling thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool
 }
 
@@ -45,7 +48,7 @@ extension WaitableLoad {
     public var waitable: (any WaitableLoad)? { self }
 }
 
-/// A load that only fails, for handlers that know at once that they cannot serve a request.
+/// A load that only fails, for handlers that know immediately that they cannot serve a request.
 public final class FailedLoad: ProtocolLoad {
     private let error: LoadError
     private let client: any ProtocolClient
@@ -55,7 +58,7 @@ public final class FailedLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// A stop may come while it starts.
+    /// Always `true`, because a stop may come during the start.
     public var stopsInTurn: Bool { true }
 
     public func startLoading() { client.didFail(with: error) }
@@ -63,23 +66,23 @@ public final class FailedLoad: ProtocolLoad {
     public func resumeLoading() {}
 }
 
-/// What a load waits for in a queue of its handler's, as for a connection.
+/// What a load waits for in a queue of its handler, such as a connection.
 package struct QueueWait: Sendable {
-    /// Why it waits, as it is when somebody asks.
+    /// Why the load waits, evaluated when it is requested.
     package struct Explanation: Sendable {
-        /// What it waits for, as a clause for a message, with a remedy.
+        /// What the load waits for, as a clause for a message, with a remedy.
         package let reason: String
         package let remedy: LoadError.Remedy
-        /// What the load fails with when its time is over.
+        /// The error that fails the load when its time limit expires.
         package let error: LoadError
 
-        /// - Parameter reason: without the remedy.
+        /// - Parameter reason: the reason without the remedy.
         package init(_ reason: String, remedy: LoadError.Remedy, error: LoadError) {
             (self.reason, self.remedy, self.error) = ("\(reason); \(remedy.words)", remedy, error)
         }
     }
 
-    /// How long it may wait; `nil`: as long as it takes.
+    /// The longest wait; `nil` for no limit.
     package let limit: Duration?
     private let explain: @Sendable () -> Explanation
 
@@ -99,20 +102,22 @@ package struct QueueWait: Sendable {
     package var error: LoadError { explain().error }
 }
 
-/// A client that counts no idle time while its load waits in a queue, and keeps the queue's own limit.
+/// A client that pauses the idle timer while its load waits in a queue, and enforces the queue's own limit.
 ///
-/// Not events: any thread, at any time between the load's start and its end.
+/// These calls are not events: they may come on any thread, at any time between the load's start and its end.
 package protocol QueueingClient: ProtocolClient {
-    /// The load waits; also after ``didLeaveQueue(mayReturn:)``. The limit counts from the first time.
+    /// The load starts to wait. May also come after ``didLeaveQueue(mayReturn:)``. The limit counts from the first
+    /// call.
     func didEnterQueue(_ wait: QueueWait)
-    /// Idempotent.
+    /// The load no longer waits. Idempotent.
     ///
-    /// - Parameter mayReturn: the load may come back to the same wait, whose limit then goes on. Otherwise the wait is over.
+    /// - Parameter mayReturn: whether the load may return to the same wait, whose limit then continues. Otherwise the
+    ///   wait is over.
     func didLeaveQueue(mayReturn: Bool)
 }
 
-/// A load that can say why nothing comes from it: a time-out that ends it quotes that.
+/// A load that can say why no events come from it. A timeout that ends the load quotes the reason.
 package protocol StallExplaining: ProtocolLoad {
-    /// A clause for a message, with a remedy; `nil` where nothing is known to stand in the way. Any thread.
+    /// A clause for a message, with a remedy; `nil` if no obstacle is known. Any thread.
     var stallReason: String? { get }
 }

@@ -3,17 +3,17 @@
 public import HTTPTypes
 import Synchronization
 
-/// A load whose events are known beforehand: reports them in order, and waits and stops where its client says so.
+/// A load with predefined events. It reports them in order, and pauses and stops when its client requests that.
 ///
-/// Enough for a handler that makes its answer at once:
+/// Sufficient for a handler that has its response immediately:
 ///
 ///     ScriptedLoad([.response(Response(url: request.url)), .data(bytes), .finish], client: client)
 ///
-/// Events may have times, too: then each waits for its own, and no thread does.
+/// Events may also have times. Each event then waits for its own time, without occupying a thread.
 public final class ScriptedLoad: ProtocolLoad {
     public enum Event: Sendable {
         case interim(Response)
-        /// Where the client does not take it, the next event follows.
+        /// If the client declines the redirect, the next event follows.
         case redirect(to: Request, Response)
         case response(Response)
         case data([UInt8])
@@ -23,9 +23,9 @@ public final class ScriptedLoad: ProtocolLoad {
     }
 
     private struct State {
-        /// The index of the event that comes next.
+        /// The index of the next event.
         var next = 0
-        /// By the clock, when the load was started.
+        /// The clock's time at the start of the load.
         var start: Duration?
         /// Set while the next event waits for its time.
         var alarm: ScheduledTimer?
@@ -38,18 +38,18 @@ public final class ScriptedLoad: ProtocolLoad {
     }
 
     private let events: [Event]
-    /// When each event is due, since the load's start; `nil`: all at once.
+    /// When each event is due after the load's start; `nil` to report all events without delay.
     private let times: [Duration]?
     private let clock: any LoadClock
     private let client: any ProtocolClient
     private let calls = SerialCalls()
     private let state = Mutex(State())
 
-    /// A load whose events come one right after the other.
+    /// Makes a load that reports its events one right after the other.
     ///
     /// - Parameters:
-    ///   - events: the last of which is an end, or a redirect that the client takes.
-    ///   - client: whom the load reports to.
+    ///   - events: the last one is an end, or a redirect that the client follows.
+    ///   - client: receives the events of the load.
     public init(_ events: [Event], client: any ProtocolClient) {
         self.events = events
         times = nil
@@ -57,14 +57,15 @@ public final class ScriptedLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// A load whose events have their times.
+    /// Makes a load that reports its events at their times.
     ///
-    /// What is late, because the client paused, comes at once; it makes nothing later that follows.
+    /// An event that is late because the client paused is reported immediately, and does not delay the events that
+    /// follow.
     ///
     /// - Parameters:
-    ///   - events: each with the time at which it is due, since the load's start.
-    ///   - clock: says when that is, and calls the load then on a thread of its own.
-    ///   - client: whom the load reports to.
+    ///   - events: each with the time at which it is due after the load's start.
+    ///   - clock: defines the time, and calls the load when an event is due, on one of the clock's threads.
+    ///   - client: receives the events of the load.
     public init(_ events: [(event: Event, time: Duration)], by clock: any LoadClock, client: any ProtocolClient) {
         self.events = events.map(\.event)
         times = events.map(\.time)
@@ -72,7 +73,7 @@ public final class ScriptedLoad: ProtocolLoad {
         self.client = client
     }
 
-    /// A stop may come between two events, when the next one is about to be reported.
+    /// Always `true`, because a stop may come between two events, when the next one is about to be reported.
     public var stopsInTurn: Bool { true }
 
     public func startLoading() {
@@ -104,7 +105,7 @@ public final class ScriptedLoad: ProtocolLoad {
 
     private func takeStep() -> Step {
         state.withLock { state in
-            // Whoever comes while an alarm is set comes too early: the alarm does it.
+            // The pending timer will resume the load.
             guard state.next < events.count, state.alarm?.isPending != true else { return .nothing }
             state.alarm = nil
             if let start = state.start, let time = times?[state.next], start + time > clock.now {

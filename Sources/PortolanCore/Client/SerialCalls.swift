@@ -2,11 +2,14 @@
 
 import Synchronization
 
-/// Puts the calls into one load in turn: a call that comes while another runs is remembered and made by whoever runs.
+/// Serializes the calls into one load: a call that arrives while another runs is queued, and the running thread makes
+/// it.
 ///
-/// A load that hands each call it gets to ``take(_:perform:)`` needs no lock of its own, and a resume can't overtake the pause that it answers.
+/// A load that passes each call to ``submit(_:perform:)`` needs no lock of its own, and a resume cannot overtake the
+/// pause that it ends.
 public struct SerialCalls: ~Copyable, Sendable {
-    /// What a load can be called for. Of several that wait, the lowest value comes first; one that waits already is not remembered twice.
+    /// The calls that a load can receive. Of several waiting calls, the one with the lowest value is made first. A call
+    /// that is already waiting is not queued again.
     public struct Call: OptionSet, Hashable, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -21,28 +24,28 @@ public struct SerialCalls: ~Copyable, Sendable {
 
     public init() {}
 
-    /// Calls `perform` with `call` now, or leaves it to the thread that is in a turn just now.
+    /// Calls `perform` with `call` now, or leaves it to the thread that is performing calls.
     ///
-    /// In the first case it goes on with the turns that other threads leave meanwhile: `perform` gets theirs, too.
+    /// In the first case this thread also performs the calls that other threads queue meanwhile.
     public func submit(_ call: Call, perform: (Call) -> Void) {
         if enqueue(call) { run(perform) }
     }
 
-    /// Leaves `call` to be performed, in its order, without performing anything here.
+    /// Queues `call` without performing anything.
     ///
-    /// - Returns: whether somebody has to call ``run(_:)``, on any thread, for it.
+    /// - Returns: whether ``run(_:)`` must be called for it, on any thread.
     public func enqueue(_ call: Call) -> Bool {
         state.bitwiseOr(Self.running | UInt16(call.rawValue), ordering: .acquiringAndReleasing).oldValue & Self.running == 0
     }
 
-    /// Performs the turns that were left, until there is none. Once for each ``leave(_:)`` that asked for it.
+    /// Performs the queued calls until there are none. Call it once for each ``enqueue(_:)`` that returned `true`.
     public func run(_ perform: (Call) -> Void) {
         while let call = nextCall() { perform(call) }
     }
 
-    /// As ``run(_:)``, for at most `limit` turns.
+    /// Does what ``run(_:)`` does, for at most `limit` calls.
     ///
-    /// - Returns: whether it has to be called again: there may be more.
+    /// - Returns: whether it must be called again, because there may be more calls.
     public func run(atMost limit: Int, _ perform: (Call) -> Void) -> Bool {
         for _ in 0..<limit {
             guard let call = nextCall() else { return false }

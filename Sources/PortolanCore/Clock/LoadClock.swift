@@ -2,18 +2,19 @@
 
 import Synchronization
 
-/// The time that loads go by: tests have one of their own, and move it.
+/// The clock of loads. Tests use their own clock, and advance it.
 public protocol LoadClock: Sendable {
-    /// Time since an origin of the clock's own; never goes back. May be a few milliseconds coarse.
+    /// The time since the clock's own origin. Never goes back. The resolution may be a few milliseconds.
     var now: Duration { get }
 
-    /// ``now`` in nanoseconds, which is asked at each event: arithmetic with `Duration` costs several times what the clock does.
+    /// ``now`` in nanoseconds. Read at each event, because arithmetic with `Duration` costs several times as much as
+    /// reading the clock.
     var nanosecondsNow: Int64 { get }
 
-    /// The same time, as finely as the clock can say it: for metrics.
+    /// The same time with the finest resolution of the clock, for metrics.
     var preciseNanosecondsNow: Int64 { get }
 
-    /// Calls the alarm's action when `deadline` has come, on a thread of the clock's.
+    /// Fires the timer at `deadline`, on one of the clock's threads.
     func schedule(_ alarm: ScheduledTimer, at deadline: Duration)
 }
 
@@ -29,7 +30,7 @@ extension Duration {
     }
 }
 
-/// Something to do at a time, unless it is called off.
+/// An action for a later time, unless it is cancelled.
 public final class ScheduledTimer: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
 
@@ -41,7 +42,7 @@ public final class ScheduledTimer: Sendable {
         action.withLock { $0 != nil }
     }
 
-    /// For clocks: does it, once.
+    /// Runs the action, once. Called by clocks.
     public func fire() {
         let action = self.action.withLock { action in
             defer { action = nil }
@@ -50,7 +51,7 @@ public final class ScheduledTimer: Sendable {
         action?()
     }
 
-    /// Any thread. The action is let go of at once.
+    /// Cancels the timer. Any thread. The action is released immediately.
     public func cancel() {
         action.withLock { $0 = nil }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Alarms by deadline: a binary heap, from which called-off alarms are swept when they are the greater part.
+/// Timers ordered by deadline, in a binary heap. Cancelled timers are swept whenever the heap has doubled since the
+/// last sweep.
 package struct TimerQueue {
     private var heap: [(deadline: Duration, alarm: ScheduledTimer)] = []
     private var sweepAt = 64
@@ -9,7 +10,7 @@ package struct TimerQueue {
 
     package var nextDeadline: Duration? { heap.first?.deadline }
 
-    /// How many were neither taken out nor called off.
+    /// The number of timers that were neither removed nor cancelled.
     package var pendingCount: Int { heap.count { $0.alarm.isPending } }
 
     package mutating func insert(_ alarm: ScheduledTimer, at deadline: Duration) {
@@ -22,7 +23,7 @@ package struct TimerQueue {
         }
     }
 
-    /// Takes out the alarms whose time has come, earliest first.
+    /// Removes and returns the timers that are due, earliest first.
     package mutating func removeDue(at now: Duration) -> [ScheduledTimer] {
         var due: [ScheduledTimer] = []
         while let first = heap.first, first.deadline <= now {

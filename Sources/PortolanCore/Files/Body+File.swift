@@ -5,11 +5,12 @@ import Synchronization
 extension Body {
     /// A body that is read from a file while it is sent.
     ///
-    /// Its length is the file's now. Bytes that are appended later are not sent; a file that has become shorter fails the load. The file is
-    /// opened anew for each reader, and lies open only as long as a reader needs it.
+    /// The length of the body is the length of the file at this call. Bytes that are appended later are not sent. A
+    /// file that has become shorter fails the load. The file is opened again for each reader, and stays open only as
+    /// long as a reader needs it.
     ///
-    /// - Throws: ``LoadError/Code/notFound``, ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory`` or another code that says why
-    ///   the file can't be read.
+    /// - Throws: ``LoadError/Code/notFound``, ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory`` or
+    ///   another code that states why the file can't be read.
     public static func file(path text: String) throws(LoadError) -> Body {
         guard let path = LocalPath(text) else {
             throw LoadError(
@@ -26,7 +27,7 @@ extension Body {
     }
 }
 
-/// Reads without waiting for anybody: of a regular file there is always a next byte or an end.
+/// Reads without waiting: a regular file always has a next byte or an end.
 private final class FileBodyReader: FileBackedReader {
     private struct Place: ~Copyable {
         let file: RegularFile
@@ -34,10 +35,10 @@ private final class FileBodyReader: FileBackedReader {
     }
 
     private let length: Int64?
-    /// `nil` after the end, while a read is in progress, and when the reader is closed.
+    /// `nil` after the end, during a read, and when the reader is closed.
     private let place: Mutex<Place?>
     private let isClosed = Atomic(false)
-    /// What every read gives after one that failed.
+    /// What every read returns after a failed one.
     private let failure = Mutex<LoadError?>(nil)
 
     init(_ file: consuming RegularFile, length: Int64?) {

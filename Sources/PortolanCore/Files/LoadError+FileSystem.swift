@@ -7,14 +7,15 @@
 #endif
 
 extension LoadError {
-    /// A call into the file system, by the manual page that lists its errors.
+    /// A call into the file system, named by the manual page that lists its errors.
     package enum FileSystemCall: String, Sendable, CaseIterable {
         case stat = "stat(2)"
         case open = "open(2)"
         case read = "pread(2)"
     }
 
-    /// What `errno` means after `call` has failed on the file at `path`; the manual page is named by ``FileSystemCall``.
+    /// Returns the error for `errno` after `call` has failed on the file at `path`. ``FileSystemCall`` names the manual
+    /// page.
     package static func fileSystem(_ call: FileSystemCall, _ number: CInt, _ path: LocalPath) -> LoadError {
         switch number {
         case ENOENT: LoadError(.notFound, message: "no file '\(path)'; check the path")
@@ -45,7 +46,7 @@ extension LoadError {
         LoadError(.notRegularFile, message: "'\(path)' is \(kind), and only regular files are loaded; copy what it gives into a file first")
     }
 
-    /// What the system calls an error (`strerror_r(3)`).
+    /// The system's text for an error (`strerror_r(3)`).
     package static func text(of number: CInt) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
             guard let address = buffer.baseAddress else { return "unknown error" }

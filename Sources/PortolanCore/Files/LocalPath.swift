@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The path of a file on this machine: bytes, as the kernel sees them, of no particular encoding (`path_resolution(7)`).
+/// The path of a file on this machine: bytes as the kernel reads them, without a particular encoding
+/// (`path_resolution(7)`).
 package struct LocalPath: Hashable, Sendable {
-    /// At least one byte, and none of them NUL.
+    /// At least one byte, and no NUL.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` for no bytes at all, and for bytes with a NUL among them, where the kernel would see the path end.
+    /// - Returns: `nil` for no bytes, and for bytes with a NUL, at which the kernel would end the path.
     package init?(_ bytes: [UInt8]) {
         guard !bytes.isEmpty, !bytes.contains(0) else { return nil }
         self.bytes = bytes
@@ -15,7 +16,7 @@ package struct LocalPath: Hashable, Sendable {
         self.init(Array(text.utf8))
     }
 
-    /// What follows the last slash: empty for the path of a folder that ends in one.
+    /// The part after the last slash; empty for a path that ends in a slash.
     package var lastComponent: ArraySlice<UInt8> {
         let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
         return bytes[(slash.map { $0 + 1 } ?? 0)...]
@@ -23,7 +24,7 @@ package struct LocalPath: Hashable, Sendable {
 }
 
 extension LocalPath: CustomStringConvertible {
-    /// On one line for a person to read: bytes that are no UTF-8 become U+FFFD, control characters are escaped.
+    /// One line for a person to read. Bytes that are not UTF-8 become U+FFFD, and control characters are escaped.
     package var description: String {
         var line = ""
         for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {

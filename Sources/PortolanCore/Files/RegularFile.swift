@@ -6,30 +6,33 @@
     import Musl
 #endif
 
-/// A regular file that is open for reading; closed when the value goes.
+/// A regular file that is open for reading. It is closed when the value ends.
 ///
-/// The one door to open(2), fstat(2), pread(2) and close(2) for `file:`, for upload bodies and for tables that lie on disk. It never waits
-/// on a FIFO, and never opens what is no regular file.
+/// The only code that calls open(2), fstat(2), pread(2) and close(2) for `file:`, for upload bodies and for tables on
+/// disk. It never waits on a FIFO, and accepts only regular files.
 package struct RegularFile: ~Copyable, Sendable {
     package let path: LocalPath
-    /// In bytes, as it was when the file was opened; `nil` for a file whose contents the kernel makes while they are read, which has no
-    /// size beforehand (`proc(5)`, `sysfs(5)`).
+    /// In bytes, as it was when the file was opened; `nil` for a file whose contents the kernel generates during the
+    /// read, and which has no size beforehand (`proc(5)`, `sysfs(5)`).
     package let size: Int64?
     /// When the contents were last changed, in whole seconds since 1970.
     package let modified: Int64
     private let descriptor: CInt
 
-    /// Opens the file that `path` leads to, through symbolic links.
+    /// Opens the file at `path`, through symbolic links.
     ///
     /// - Throws: ``LoadError/Code/notFound``, ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory``,
-    ///   ``LoadError/Code/notRegularFile``, ``LoadError/Code/noResources``, ``LoadError/Code/noMemory``, else ``LoadError/Code/ioFailed``.
+    ///   ``LoadError/Code/notRegularFile``, ``LoadError/Code/noResources``, ``LoadError/Code/noMemory``, otherwise
+    ///   ``LoadError/Code/ioFailed``.
     package init(at path: LocalPath) throws(LoadError) {
-        // Looked at before it is opened, since opening alone acts on some files: it releases the writer of a FIFO, or rewinds a tape.
+        // Checked before it is opened, because opening alone affects some files: it releases the writer of a FIFO, or
+        // rewinds a tape.
         var facts = stat()
         let look = unsafe Self.call(with: path) { unsafe stat($0, &facts) }
         guard look.result == 0 else { throw .fileSystem(.stat, look.number, path) }
         try Self.requireRegular(facts, path)
-        // O_NONBLOCK and O_NOCTTY in case another file has come to stand at the path since; for a regular file they mean nothing.
+        // O_NONBLOCK and O_NOCTTY, in case another file has replaced the checked one. They have no effect on a regular
+        // file.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let (descriptor, number) = unsafe Self.call(with: path) { unsafe open($0, flags) }
         guard descriptor >= 0 else { throw .fileSystem(.open, number, path) }
@@ -48,16 +51,18 @@ package struct RegularFile: ~Copyable, Sendable {
 
     deinit { close(descriptor) }
 
-    /// Tells the kernel that the file will be read from start to end, so that it reads further ahead (`posix_fadvise(2)`).
+    /// Tells the kernel that the file will be read from start to end, so that it reads further ahead
+    /// (`posix_fadvise(2)`).
     package func expectSequentialReads() {
-        // Advice only: without it the reads are slower, and nothing else.
+        // Only advice: without it the reads are slower.
         _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
     /// Appends bytes of the file from `offset` on to `buffer`: as many as fit, but at most `limit`.
     ///
-    /// - Returns: how many; fewer than asked for only where the file ends, or where the next read will meet an error.
-    /// - Throws: ``LoadError/Code/ioFailed``, and what ``init(at:)`` throws for the same `errno`.
+    /// - Returns: the number of bytes. It is less than requested only at the end of the file, or if the next read will
+    ///   meet an error.
+    /// - Throws: ``LoadError/Code/ioFailed``, and the errors of ``init(at:)`` for the same `errno`.
     package func read(into buffer: inout OutputRawSpan, atMost limit: Int = .max, from offset: Int64) throws(LoadError) -> Int {
         let wanted = min(buffer.freeCapacity, limit)
         var (total, error): (Int, CInt?) = (0, nil)
@@ -72,12 +77,12 @@ package struct RegularFile: ~Copyable, Sendable {
                 total += count
             }
         }
-        // What came before an error is given; the next read meets the error again.
+        // Bytes from before an error are returned. The next read meets the error again.
         if let error, total == 0 { throw .fileSystem(.read, error, path) }
         return total
     }
 
-    /// Has `send` take bytes from the file.
+    /// Lets `send` take bytes from the file.
     package func send(_ count: Int, from offset: Int64, _ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
         send(descriptor, offset, count)
     }
@@ -93,7 +98,7 @@ package struct RegularFile: ~Copyable, Sendable {
         }
     }
 
-    /// Whether `st_size` can be believed. Only of a file without a block of its own is that to be found out, by a look at its last byte.
+    /// Whether `st_size` is reliable. Only a file without allocated blocks needs a check: a read of its last byte.
     private static func hasSize(_ facts: stat, _ descriptor: CInt) -> Bool {
         guard facts.st_blocks == 0 else { return true }
         var byte: UInt8 = 0
@@ -102,9 +107,9 @@ package struct RegularFile: ~Copyable, Sendable {
         return facts.st_size == 0 ? count == 0 : count != 0
     }
 
-    /// Calls the system with a path, again if a signal interrupts it (`signal(7)`).
+    /// Calls the system with a path, and again if a signal interrupts the call (`signal(7)`).
     ///
-    /// - Returns: what the call gave, and `errno` as it was right after.
+    /// - Returns: the result of the call, and `errno` right after it.
     private static func call(with path: LocalPath, _ function: (UnsafePointer<CChar>) -> CInt) -> (result: CInt, number: CInt) {
         unsafe (path.bytes + [0]).withUnsafeBytes { bytes in
             // An array with at least one element has an address.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// SHA-256, of bytes in pieces: pins libraries, and tells large bodies apart.
+/// SHA-256 of bytes in pieces. It pins libraries, and distinguishes large bodies.
 ///
-/// Written here although libraries have it: the one that serves Swift brings all of BoringSSL, and took a clean build of this package from one minute
-/// of processor time to nearly six (on two cores; measured). Nothing is secret in what a digest is compared with.
+/// Implemented here although libraries have it: the one for Swift brings all of BoringSSL, and raised a clean build of
+/// this package from one minute of processor time to nearly six (on two cores; measured). Digests are not compared with
+/// secrets.
 ///
 /// Source: FIPS 180-4, section 6.2
 package struct SHA256: Sendable {
@@ -45,7 +46,7 @@ package struct SHA256: Sendable {
         return SHA256Digest([state.0, state.1, state.2, state.3, state.4, state.5, state.6, state.7])
     }
 
-    /// Takes the 64 bytes that begin at `start`.
+    /// Processes the 64 bytes that begin at `start`.
     private mutating func take(_ bytes: [UInt8], at start: Int) {
         for index in 0..<16 {
             let place = start + 4 * index
@@ -86,13 +87,13 @@ package struct SHA256: Sendable {
     ]
 }
 
-/// What ``SHA256`` gives.
+/// The result of ``SHA256``.
 package struct SHA256Digest: Hashable, Sendable {
     private let words: [UInt32]
 
     fileprivate init(_ words: [UInt32]) { self.words = words }
 
-    /// `nil` where the text is not 64 hexadecimal digits.
+    /// `nil` if the text is not 64 hexadecimal digits.
     package init?(text: String) {
         let digits = Array(text.utf8)
         guard digits.count == 64, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }

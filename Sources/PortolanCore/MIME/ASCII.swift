@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The sets of bytes that MIME types are written with, and strings made from such bytes.
+/// The sets of bytes that MIME types consist of, and strings made from such bytes.
 ///
-/// Every delimiter is ASCII, so text can be judged as UTF-8 without decoding it.
+/// Every delimiter is ASCII, so text can be checked as UTF-8 without decoding it.
 enum ASCII {
     static let quote = UInt8(ascii: "\"")
     static let backslash = UInt8(ascii: "\\")
@@ -33,9 +33,10 @@ enum ASCII {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
-    /// Whether the UTF-8 encodes HTTP quoted-string token code points only (WHATWG MIME Sniffing, section 3). No bytes at all do.
+    /// Whether the UTF-8 encodes only HTTP quoted-string token code points (WHATWG MIME Sniffing, section 3). `true`
+    /// for no bytes at all.
     ///
-    /// U+0080…U+00FF, the greatest of them, are the ones with the lead bytes 0xC2 and 0xC3.
+    /// U+0080…U+00FF, the greatest of these code points, are the ones with the lead bytes 0xC2 and 0xC3.
     static func isHTTPQuotedStringToken(_ utf8: Span<UInt8>) -> Bool {
         for index in utf8.indices {
             switch utf8[index] {
@@ -46,7 +47,7 @@ enum ASCII {
         return true
     }
 
-    /// The text that the UTF-8 encodes, with A–Z as a–z and every other code point as it is.
+    /// The text that the UTF-8 encodes, with A–Z replaced by a–z and every other code point unchanged.
     static func lowercased(_ utf8: Span<UInt8>) -> String {
         text(utf8) { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
@@ -56,7 +57,7 @@ enum ASCII {
         text(utf8) { $0 }
     }
 
-    /// Writes the bytes straight into the string, so that text of up to fifteen bytes takes no allocation.
+    /// Writes the bytes directly into the string, so that text of up to fifteen bytes needs no allocation.
     @inline(__always)
     private static func text(_ utf8: Span<UInt8>, _ transform: (UInt8) -> UInt8) -> String {
         unsafe String(unsafeUninitializedCapacity: utf8.count) { buffer in

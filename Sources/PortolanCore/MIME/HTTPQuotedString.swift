@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text between double quotes, in which a backslash makes the next code point stand for itself.
+/// Text between double quotes, in which a backslash escapes the next code point.
 ///
 /// Source: WHATWG Fetch, "collect an HTTP quoted string"; RFC 9110 §5.6.4 is stricter.
 enum HTTPQuotedString {
     /// Collects the value of the quoted string that starts at `position`, and moves `position` past it.
     ///
-    /// A string that is never closed ends where the bytes end; a backslash that is the last byte stands for itself.
+    /// A string without a closing quote ends where the bytes end. A backslash that is the last byte stands for itself.
     ///
-    /// - Parameter position: Where the opening quote is; after the call, the index after the closing quote, or the end.
+    /// - Parameter position: The index of the opening quote; after the call, the index after the closing quote, or the
+    ///   end.
     static func collectValue(in utf8: Span<UInt8>, at position: inout Int) -> [UInt8] {
         var value: [UInt8] = []
         position += 1  // the opening quote
@@ -19,7 +20,8 @@ enum HTTPQuotedString {
             case ASCII.quote:
                 return value
             case ASCII.backslash where position < utf8.count:
-                // Of a longer code point this takes the lead byte; the others, being neither quote nor backslash, follow by themselves.
+                // In a longer code point this takes the lead byte. The other bytes are neither quote nor backslash, and
+                // are appended later.
                 value.append(utf8[position])
                 position += 1
             default:

@@ -3,12 +3,13 @@
 package import HTTPTypes
 
 extension MIMEType {
-    /// The type that the Content-Type fields of a message name together, their values' bytes being code points (ISO-8859-1).
+    /// The type that the Content-Type fields of a message specify together. The bytes of their values are code points
+    /// (ISO-8859-1).
     ///
-    /// Of several types, in one field or in many, the last one counts that is one and not `*/*`; where it has no charset, that of the first one
-    /// before it stays from which on the essence is the same.
+    /// Of several types, in one field or in many, the last valid one that is not `*/*` counts. If it has no charset, it
+    /// takes that of the first type in the unbroken run of types with the same essence before it.
     ///
-    /// - Returns: `nil` where none is a type.
+    /// - Returns: `nil` if none is a type.
     ///
     /// Source: WHATWG Fetch, "extract a MIME type", "get, decode, and split".
     package init?(extractedFrom fields: HTTPFields) {
@@ -44,7 +45,7 @@ extension MIMEType {
         self = last
     }
 
-    /// Moves to the next comma that is in no quoted string.
+    /// Moves to the next comma outside quoted strings.
     private static func passElement(of value: Span<UInt8>, from position: inout Int) {
         while position < value.count, value[position] != ASCII.comma {
             if value[position] == ASCII.quote {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MIMEType {
-    /// `application/octet-stream`: bytes of which nothing more is known.
+    /// `application/octet-stream`: bytes of an unknown kind.
     public static let octetStream = MIMEType(unchecked: "application/octet-stream")
 
     /// `text/plain`.
     public static let plainText = MIMEType(unchecked: "text/plain")
 
-    /// `text/plain;charset=US-ASCII`, what a `data:` URL holds when it does not say (WHATWG Fetch, `data:` URL processor).
+    /// `text/plain;charset=US-ASCII`, the type of a `data:` URL that specifies none (WHATWG Fetch, `data:` URL
+    /// processor).
     public static let plainASCIIText = MIMEType(unchecked: "text/plain", parameters: [Parameter(name: "charset", value: "US-ASCII")])
 
     /// `text/html`.

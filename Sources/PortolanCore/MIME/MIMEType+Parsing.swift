@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MIMEType {
-    /// Reads a MIME type, forgiving what the web forgives: parameters that are malformed, empty or repeated are left out.
+    /// Parses a MIME type as leniently as the web does: parameters that are malformed, empty or repeated are left out.
     ///
     /// - Parameter text: The type with its parameters, as in a `Content-Type` field. White space around it is removed.
     /// - Returns: `nil` if type or subtype is missing or is not an HTTP token.
-    /// - Complexity: O(*n*), *n* being the length of the text, however many parameters it has.
+    /// - Complexity: O(*n*) in the length of the text, however many parameters it has.
     ///
     /// Source: WHATWG MIME Sniffing, "parse a MIME type".
     public init?(parsing text: String) {
         self.init(parsingUTF8: text.utf8.span)
     }
 
-    /// Reads a MIME type from the bytes of a header field, each byte being one code point (ISO-8859-1).
+    /// Parses a MIME type from the bytes of a header field. Each byte is one code point (ISO-8859-1).
     ///
     /// Source: WHATWG MIME Sniffing, "parse a MIME type from bytes".
     public init?(parsing bytes: Span<UInt8>) {
@@ -42,7 +42,7 @@ extension MIMEType {
         self.init(unchecked: essence, parameters: Self.parameters(in: bytes, from: end))
     }
 
-    /// Reads the parameters that start with the semicolon at `start`; none if that is the end.
+    /// Parses the parameters that start with the semicolon at `start`. There are none if that is the end.
     private static func parameters(in bytes: Span<UInt8>, from start: Int) -> [Parameter] {
         var parameters = ParameterList()
         var position = start
@@ -95,11 +95,11 @@ extension MIMEType {
     }
 }
 
-/// Parameters being collected, of which the first with a name wins.
+/// Collected parameters. Of several with the same name, the first one is kept.
 private struct ParameterList {
     private(set) var elements: [MIMEType.Parameter] = []
 
-    /// The names of `elements`, kept once there are too many to look through one by one.
+    /// The names of `elements`, used once there are too many elements to search one by one.
     private var names: Set<String> = []
     private static let fewElements = 8
 

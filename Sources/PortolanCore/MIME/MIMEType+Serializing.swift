@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MIMEType: CustomStringConvertible {
-    /// The type as a header field carries it: `text/plain;charset=utf-8`. Values that are not HTTP tokens are put in quotes.
+    /// The type as a header field carries it: `text/plain;charset=utf-8`. Values that are not HTTP tokens are put in
+    /// quotes.
     ///
     /// Parsing the description gives an equal value again.
     ///

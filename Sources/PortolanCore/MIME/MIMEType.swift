@@ -2,9 +2,10 @@
 
 /// An internet media type: its essence and its parameters, in order.
 ///
-/// A value can only be made by the parser or named below, so its parts are always legal: type, subtype and parameter names are lower-cased
-/// HTTP tokens, no name occurs twice, and values hold HTTP quoted-string code points only (U+0009, U+0020…U+007E, U+0080…U+00FF).
-/// Two values are equal when essence and parameters are, the parameters in the same order and their values with the same case.
+/// Only the parser and the constants of this type make values, so the parts are always legal: type, subtype and
+/// parameter names are lower-cased HTTP tokens, no name occurs twice, and values hold HTTP quoted-string code points
+/// only (U+0009, U+0020…U+007E, U+0080…U+00FF). Two values are equal if their essences and their parameters are equal.
+/// The parameters must have the same order, and their values the same case.
 ///
 ///     let type = MIMEType(parsing: "Text/HTML; Charset=UTF-8")
 ///     type?.essence        // "text/html"
@@ -18,17 +19,17 @@ public struct MIMEType: Sendable, Hashable {
         /// The name, a lower-cased HTTP token.
         public let name: String
 
-        /// The value as it was written, without the quotes and backslashes that carried it. It may be empty.
+        /// The value as it was written, without its quotes and backslashes. It may be empty.
         public let value: String
     }
 
     /// Type and subtype with the slash between them, in lower case: `text/plain`.
     public let essence: String
 
-    /// The parameters in the order they were written; of several with one name, the first.
+    /// The parameters in the order in which they were written. Of several with the same name, only the first.
     public let parameters: [Parameter]
 
-    /// Takes over parts that are known to be legal.
+    /// Makes a type from parts that are known to be legal.
     init(unchecked essence: String, parameters: [Parameter] = []) {
         self.essence = essence
         self.parameters = parameters
@@ -44,15 +45,16 @@ public struct MIMEType: Sendable, Hashable {
         String(essence.drop { $0 != "/" }.dropFirst())
     }
 
-    /// The value of the parameter of this name, whose case does not matter.
+    /// The value of the parameter with this name, which is case-insensitive.
     public subscript(parameter name: String) -> String? {
         let name = ASCII.lowercased(name.utf8.span)
         return parameters.first { $0.name == name }?.value
     }
 
-    /// The value of the `charset` parameter, with the case it was written in.
+    /// The value of the `charset` parameter, in the case in which it was written.
     ///
-    /// It is a label, not a decoder: labels are compared without regard to case (WHATWG Encoding, section 4.2), and may name no encoding at all.
+    /// It is a label, not a decoder. Labels are case-insensitive (WHATWG Encoding, section 4.2), and may name no
+    /// encoding at all.
     public var charset: String? {
         parameters.first { $0.name == "charset" }?.value
     }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A question that a load asks before it can go on: who are you, or do you trust this server?
+/// A challenge that must be answered before a load can continue: who is the client, or is this server trusted?
 ///
-/// Answered once, later, from any thread; further answers are ignored. A challenge that is dropped without an answer is answered with
-/// ``ChallengeAnswer/performDefault``, so that no load waits for ever.
+/// Answered once, immediately or later, on any thread. Further answers are ignored. A challenge that is released
+/// without an answer is answered with ``ChallengeAnswer/performDefault``, so that no load waits forever.
 public final class AuthenticationChallenge: Sendable {
     public let protectionSpace: ProtectionSpace
-    /// What default handling would use.
+    /// The credential that default handling would use.
     public let proposedCredential: Credential?
-    /// How many answers to this question were wrong so far.
+    /// How many answers to this challenge were rejected so far.
     public let previousFailureCount: Int
-    /// Why the last answer was wrong; of a question of server trust, why default handling would not trust the server, `nil` where it would.
+    /// Why the last answer was rejected. For server trust: why default handling would not trust the server; `nil` if it
+    /// would.
     public let previousError: LoadError?
-    /// The response that asks, a 401 or 407 of HTTP; `nil` where no response does, as of a TLS handshake or a tunnel. Unless the challenge is answered with a
-    /// credential, it is delivered.
+    /// The response with the challenge, a 401 or 407 of HTTP; `nil` if there is no such response, as in a TLS handshake
+    /// or for a tunnel. It is delivered unless the challenge is answered with a credential.
     public let failureResponse: Response?
     let reply: OneShotCallback<ChallengeAnswer>
 
@@ -31,7 +32,7 @@ public final class AuthenticationChallenge: Sendable {
 
     deinit { answer(.performDefault) }
 
-    /// Answers the challenge. The load may go on before this returns.
+    /// Answers the challenge. The load may continue before this call returns.
     public func answer(_ answer: ChallengeAnswer) {
         reply.answer(answer)
     }
@@ -39,26 +40,26 @@ public final class AuthenticationChallenge: Sendable {
 
 /// The five answers to a challenge.
 public enum ChallengeAnswer: Sendable {
-    /// Go on with this credential; to a question of server trust: trust this chain.
+    /// Continue with this credential. For server trust: trust this chain.
     case use(Credential)
-    /// Go on without a credential.
+    /// Continue without a credential.
     case continueWithout
-    /// What would have happened without a delegate.
+    /// Do what would have happened without a delegate.
     case performDefault
-    /// Offer another way to authenticate, if the server has one; else fail.
+    /// Offer another way to authenticate, if the server has one; otherwise fail.
     case rejectProtectionSpace
     /// End the load.
     case cancel
 }
 
-/// What a credential is for.
+/// The purpose of a credential.
 public struct ProtectionSpace: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// A user name and a password, by `scheme` (`basic`, `digest`, …; empty where the protocol has only one).
+        /// A user name and a password, by `scheme` (`basic`, `digest`, …; empty if the protocol has only one).
         case password(scheme: String)
-        /// A certificate of the client's; the names are those of accepted issuers, DER.
+        /// A client certificate. The names of accepted issuers are in DER.
         case clientCertificate(acceptedIssuers: [[UInt8]])
-        /// Whether the server's chain is trusted; DER, leaf first.
+        /// Whether the server's chain is trusted. The chain is in DER, leaf first.
         case serverTrust(chain: [[UInt8]])
     }
 
@@ -81,10 +82,10 @@ public struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
-    /// Whether this is the server that a URL names: scheme, host and port are the same.
+    /// Whether this is the server of a URL: scheme, host and port are the same.
     ///
-    /// Without a port the default of the scheme is meant. A scheme whose default is not known has none: a port is then the same only where both
-    /// write it, or neither does.
+    /// Without a port, the default port of the scheme counts. A scheme without a known default has none: its ports are
+    /// then the same only if both have the same one, or neither has one.
     package func isOrigin(of url: URLRecord) -> Bool {
         guard !isProxy, let urlHost = url.host, !urlHost.isEmpty else { return false }
         guard protocolName.lowercased() == url.scheme, host.lowercased() == urlHost.lowercased() else { return false }
@@ -92,12 +93,12 @@ extension ProtectionSpace {
     }
 }
 
-/// What proves who the caller is.
+/// A proof of the caller's identity, or the caller's trust in a server.
 public enum Credential: Hashable, Sendable {
     case password(user: String, password: String)
-    /// A chain, DER, leaf first, and its key, PKCS #8 in DER.
+    /// A chain in DER, leaf first, and its key as PKCS #8 in DER.
     case certificate(chain: [[UInt8]], privateKey: [UInt8])
-    /// The answer to a question of server trust: the chain that was shown is trusted.
+    /// For server trust: the presented chain is trusted.
     case serverTrust
 }
 

@@ -3,7 +3,7 @@
 import Synchronization
 
 extension Body {
-    /// A body held in memory.
+    /// A body in memory.
     public static func bytes(_ bytes: [UInt8]) -> Body {
         Body(length: Int64(bytes.count), isRewindable: true) { () throws(LoadError) in ArrayReader(bytes) }
     }

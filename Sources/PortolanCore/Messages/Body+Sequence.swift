@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Body {
-    /// A body that an asynchronous sequence gives, piece by piece, as fast as it is sent.
+    /// A body from an asynchronous sequence, piece by piece, as fast as it is sent.
     ///
     /// - Parameters:
-    ///   - chunks: the pieces; an error of theirs fails the load.
-    ///   - length: in bytes, if it is known; the load fails if the sequence gives another number.
+    ///   - chunks: the pieces; an error of the sequence fails the load.
+    ///   - length: in bytes, if it is known; the load fails if the sequence has a different number.
     ///   - isRewindable: whether the sequence can be iterated more than once.
     public static func stream<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil, isRewindable: Bool = false) -> Body
     where Chunks.Element == [UInt8] {
@@ -27,7 +27,7 @@ extension Body {
     }
 }
 
-/// A reader that ends the task which feeds it.
+/// A reader that cancels the task that feeds it.
 private final class PumpedReader: BodyReader {
     private let reader: any BodyReader
     private let pump: Task<Void, Never>

@@ -4,22 +4,24 @@ import Synchronization
 
 /// The bytes that a request sends.
 public struct Body: Sendable {
-    /// How many bytes it has; `nil` where that is not known beforehand.
+    /// The number of bytes; `nil` if it is not known beforehand.
     public let length: Int64?
-    /// Whether ``makeReader()`` works more than once, so that the body can be sent again after a redirect or a challenge.
+    /// Whether ``makeReader()`` works more than once, so that the body can be sent again after a redirect or a
+    /// challenge.
     public let isRewindable: Bool
     private let open: @Sendable () throws(LoadError) -> any BodyReader
     private let onDiscard: (@Sendable () -> Void)?
-    /// Of a body that can be read only once, whether it was.
+    /// Whether the body was read. Only for a body that can be read once.
     private let spending: Spending?
 
-    /// A body that comes from elsewhere.
+    /// Makes a body from a custom source.
     ///
     /// - Parameters:
-    ///   - length: in bytes, if it is known; a reader that gives more or fewer makes the load fail.
+    ///   - length: in bytes, if it is known; a reader with more or fewer bytes makes the load fail.
     ///   - isRewindable: whether `open` can be called again, each time for a reader at the start.
-    ///   - open: gives a reader at the start; called each time the body is to be sent.
-    ///   - discard: called when the load is over, whether the body was read or not: nobody will read it any more. Unless it can be read again.
+    ///   - open: returns a reader at the start; called each time the body is to be sent.
+    ///   - discard: called when the load is over, whether the body was read or not: no reader will follow. Not called
+    ///     for a body that can be read again.
     public init(
         length: Int64?, isRewindable: Bool, discard: (@Sendable () -> Void)? = nil,
         open: @escaping @Sendable () throws(LoadError) -> any BodyReader
@@ -31,15 +33,16 @@ public struct Body: Sendable {
         spending = isRewindable ? nil : Spending()
     }
 
-    /// Whether it was read, and can't be again. Copies of a body know of each other.
+    /// Whether the body was read and cannot be read again. Copies of a body share this.
     package var isSpent: Bool { spending?.isSpent.load(ordering: .acquiring) ?? false }
 
     /// The load that was to send this body is over.
     package func discard() { onDiscard?() }
 
-    /// A reader at the first byte, which fails if it comes to more or fewer bytes than ``length``.
+    /// Makes a reader at the first byte. The reader fails if it has more or fewer bytes than ``length``.
     ///
-    /// - Throws: ``LoadError/Code/bodyFailed`` where the body can't be opened, and for the second reader of a body that is not rewindable.
+    /// - Throws: ``LoadError/Code/bodyFailed`` if the body cannot be opened, and for the second reader of a body that
+    ///   is not rewindable.
     public func makeReader() throws(LoadError) -> any BodyReader {
         if let spending, spending.isSpent.exchange(true, ordering: .acquiringAndReleasing) {
             throw LoadError(.bodyFailed, message: "the body can be read only once, and it was; send one that can be read again")
@@ -54,41 +57,44 @@ private final class Spending: Sendable {
     let isSpent = Atomic(false)
 }
 
-/// Gives the bytes of a body, in order, to one caller at a time.
+/// Reads the bytes of a body, in order, for one caller at a time.
 public protocol BodyReader: AnyObject, Sendable {
-    /// Appends bytes to `buffer`, which has room for one at least, as many as there are and fit, without waiting.
+    /// Appends bytes to `buffer`, as many as are available and fit, without waiting. `buffer` has room for at least
+    /// one.
     ///
-    /// After ``BodyRead/wait``, `whenReady` is called once, on any thread, when another read is worth while; it may be called before this
-    /// function returns. After any other answer it is not called.
+    /// After ``BodyRead/wait``, `whenReady` is called once, on any thread, when another read is worthwhile. It may be
+    /// called before this function returns. After any other result it is not called.
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead
-    /// Lets go of what the reader holds; no read follows. Any thread, more than once.
+    /// Releases the reader's resources. No read follows. Any thread, possibly more than once.
     func close()
 }
 
-/// A reader whose bytes lie in a regular file, so that the kernel can take them from there (`sendfile(2)`). It sees to the body's length itself.
+/// A reader whose bytes are in a regular file, so that the kernel can take them from there (`sendfile(2)`). It checks
+/// the body's length itself.
 package protocol FileBackedReader: BodyReader {
-    /// Has `send` take the next bytes, as ``BodyReader/read(into:whenReady:)`` would give them.
+    /// Lets `send` take the next bytes, the same that ``BodyReader/read(into:whenReady:)`` would append.
     ///
-    /// - Parameter send: gets the file's descriptor, where the bytes begin, and how many there may be at most.
-    /// - Returns: what `send` did; ``FileTransfer/unable`` also where there is nothing to send. What is the matter then, the next read says.
+    /// - Parameter send: receives the file's descriptor, the offset of the bytes, and their maximum number.
+    /// - Returns: the result of `send`; ``FileTransfer/unable`` also if there is nothing to send. The next read returns
+    ///   the reason.
     func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileTransfer) -> FileTransfer
 }
 
-/// What became of bytes that the kernel was to take from a file.
+/// The result of a transfer by the kernel from a file.
 package enum FileTransfer: Sendable, Equatable {
-    /// So many, one at least.
+    /// This number of bytes was taken, at least one.
     case took(Int)
-    /// None for now.
+    /// No bytes can be taken at the moment.
     case full
-    /// It can't take any this way.
+    /// Bytes cannot be taken in this way.
     case unable
 }
 
-/// The answer to a read of a body.
+/// The result of a read of a body.
 public enum BodyRead: Sendable {
-    /// Bytes were appended, one at least.
+    /// Bytes were appended, at least one.
     case bytes
-    /// Nothing yet.
+    /// No bytes are available yet.
     case wait
     case end
     case failed(LoadError)

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A body that is written while it is sent: two ends with a bounded buffer between them.
+/// A body that is written while it is sent. A bounded buffer connects the writer and the reader.
 ///
 ///     let pipe = BodyPipe()
 ///     async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
@@ -37,9 +37,9 @@ public final class BodyPipe: Sendable {
         self.capacity = max(1, capacity)
     }
 
-    /// The end that is sent. It can be read once.
+    /// The body to send. It can be read once.
     ///
-    /// - Parameter length: in bytes, if it is known; the load fails if another number is written.
+    /// - Parameter length: in bytes, if it is known; the load fails if a different number is written.
     public func body(length: Int64? = nil) -> Body {
         Body(length: length, isRewindable: false, discard: close, open: openOnce)
     }
@@ -54,10 +54,10 @@ public final class BodyPipe: Sendable {
         return PipeReader(pipe: self)
     }
 
-    /// Adds bytes to the body, when there is room for them. A writer that never has to wait gives way to others after every 16 pieces
-    /// (`Task.yield()`).
+    /// Adds bytes to the body, when there is room for them. A writer that never has to wait yields to other tasks after
+    /// every 16 pieces (`Task.yield()`).
     ///
-    /// - Throws: ``LoadError/Code/cancelled`` if nobody reads any more, or the body was ended before.
+    /// - Throws: ``LoadError/Code/cancelled`` if the body is no longer read, or was ended before.
     public func write(_ bytes: [UInt8]) async throws(LoadError) {
         if state.withLock({ $0.busySteps.next() }) { await Task.yield() }
         let ticket = Ticket()
@@ -89,7 +89,7 @@ public final class BodyPipe: Sendable {
     /// Ends the body.
     public func finish() { end(.success(())) }
 
-    /// Ends the body with a failure, which becomes the load's.
+    /// Ends the body with a failure, which fails the load.
     public func fail(_ error: LoadError) { end(.failure(error)) }
 
     private func end(_ end: Result<Void, LoadError>) {
@@ -102,7 +102,7 @@ public final class BodyPipe: Sendable {
         for writer in writers { writer.resume() }
     }
 
-    /// One call of `write` that waits.
+    /// A call of `write` that waits.
     private final class Ticket: Sendable {}
 
     fileprivate func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {

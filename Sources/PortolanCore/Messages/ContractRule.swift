@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of the contract between a handler and the core, by the ID under which it is published.
+/// A rule of the contract between a handler and the core, with its published ID.
 public struct ContractRule: Hashable, Sendable, CustomStringConvertible {
     public let id: String
 
@@ -29,7 +29,7 @@ extension ContractRule {
     public static let confirmedOrReplaced = Self(id: "CACHE-02")
     public static let noDataAfterConfirmation = Self(id: "CACHE-03")
 
-    /// What the rule says, for an error message.
+    /// The text of the rule, for an error message.
     public var sentence: String {
         Self.sentences[self] ?? "a rule of the contract was broken"
     }

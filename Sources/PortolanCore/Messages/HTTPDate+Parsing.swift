@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTPDate {
-    /// Reads a moment in each of the three forms that a recipient has to know:
+    /// Parses a date in each of the three forms that a recipient has to know:
     ///
     ///     Sun, 06 Nov 1994 08:49:37 GMT
     ///     Sunday, 06-Nov-94 08:49:37 GMT
     ///     Sun Nov  6 08:49:37 1994
     ///
-    /// Names have their own case, as the grammar says; whether the day of the week is the date's is not asked. The 60th second of a minute is the
-    /// first of the next one.
+    /// Names are case-sensitive, as in the grammar. The day of the week is not checked against the date. Second 60 of a
+    /// minute is the first second of the next one.
     ///
-    /// - Parameter now: since 1970, in seconds; decides the century of two digits, for none of these dates is more than fifty years ahead.
+    /// - Parameter now: in seconds since 1970. Decides the century of a two-digit year: such a date is at most fifty
+    ///   years ahead.
     ///
     /// RFC 9110 §5.6.7
     package init?(parsing text: String, now: Int64) {
-        // The longest is a Wednesday in the second form.
+        // The longest text is a Wednesday in the second form.
         guard text.utf8.count <= 33, let date = DateWords(text, now: now) else { return nil }
         guard (1...date.daysInMonth).contains(date.day), date.hour < 24, date.minute < 60, date.second <= 60 else { return nil }
         self.init(secondsSince1970: date.daysSince1970 * 86400 + Int64(date.hour * 3600 + date.minute * 60 + date.second))
     }
 }
 
-/// The words of a date, as numbers that may not go together yet.
+/// The words of a date, as numbers that may not form a valid date.
 private struct DateWords {
     let year: Int
-    /// From 0.
+    /// Counted from 0.
     let month: Int
     let day: Int
     let hour: Int
@@ -67,7 +68,7 @@ private struct DateWords {
     }
 
     private static func year(endingIn digits: Int, now: Int64) -> Int {
-        let present = 1970 + Int(clamping: now / 31_556_952)  // a Gregorian year has so many seconds on average
+        let present = 1970 + Int(clamping: now / 31_556_952)  // the average number of seconds in a Gregorian year
         let year = present / 100 * 100 + digits
         return year > present + 50 ? year - 100 : year
     }
@@ -80,7 +81,7 @@ private struct DateWords {
         }
     }
 
-    /// The count that ``HTTPDate/init(secondsSince1970:)`` undoes: years begin in March.
+    /// The inverse of the count in ``HTTPDate/init(secondsSince1970:)``: years begin in March.
     var daysSince1970: Int64 {
         let yearFromMarch = Int64(month < 2 ? year - 1 : year)
         let era = (yearFromMarch >= 0 ? yearFromMarch : yearFromMarch - 399) / 400

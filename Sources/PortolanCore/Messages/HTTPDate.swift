@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A moment as HTTP writes it, to the second, in UTC: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// A date in the format of HTTP, to the second, in UTC: `Sun, 06 Nov 1994 08:49:37 GMT`.
 ///
 /// RFC 9110 §5.6.7, IMF-fixdate
 package struct HTTPDate: Hashable, Sendable, CustomStringConvertible {
     package let description: String
-    /// Leap seconds not counted.
+    /// Without leap seconds.
     package let secondsSince1970: Int64
 
-    /// - Parameter seconds: since 1970-01-01 00:00:00 UTC, leap seconds not counted.
-    /// - Returns: `nil` outside the years 0 to 9999, for which there is no form.
+    /// - Parameter seconds: since 1970-01-01 00:00:00 UTC, without leap seconds.
+    /// - Returns: `nil` outside the years 0 to 9999, for which there is no format.
     package init?(secondsSince1970 seconds: Int64) {
         let (day, second) = Self.dividing(seconds, by: 86400)
-        // 0000-03-01 is day 0 of the count that follows, so that a leap day is the last of its year; 400 years have 146,097 days.
+        // Day 0 of the count below is 0000-03-01, so that a leap day is the last day of its year. 400 years have
+        // 146,097 days.
         let (era, dayOfEra) = Self.dividing(day + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)

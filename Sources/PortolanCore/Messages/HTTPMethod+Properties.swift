@@ -3,7 +3,7 @@
 package import HTTPTypes
 
 extension HTTPRequest.Method {
-    /// Whether it asks for no change (RFC 9110 §9.2.1).
+    /// Whether the method requests no change (RFC 9110 §9.2.1).
     package var isSafe: Bool {
         switch self {
         case .get, .head, .options, .trace: true
@@ -11,6 +11,6 @@ extension HTTPRequest.Method {
         }
     }
 
-    /// Whether sending it twice is as good as once (RFC 9110 §9.2.2).
+    /// Whether sending it twice has the same effect as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 }

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Holds a body to the length that was declared for it: the peer was told it, too.
+/// Enforces the declared length of a body. The peer has received that length, too.
 final class LengthValidatingReader: BodyReader {
     private let reader: any BodyReader
     private let length: Int64

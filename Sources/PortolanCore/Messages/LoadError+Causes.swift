@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoadError {
-    /// The most causes that an error has below it.
+    /// The maximum number of causes below an error.
     ///
-    /// Code that retries and wraps its last error each time would otherwise make a list without an end, and a list of boxed values is released, printed
-    /// and lent one inside of the other: some thousand are more than a thread's stack holds.
+    /// Code that retries and wraps its last error each time would otherwise make an endless list. A list of boxed
+    /// values is released, printed and borrowed recursively, and some thousand levels are more than a thread's stack
+    /// holds.
     package static let causeLimit = 8
 
     /// The causes below this error, the nearest first.
     ///
-    /// Where there are more than `limit`, those between the nearest ones and the last are left out: the last one tells what happened. Its message then
-    /// begins with how many are missing: `(3 causes left out)`.
+    /// If there are more than `limit`, those between the nearest ones and the last are left out. The last one is kept
+    /// because it states what happened. Its message then begins with the number of missing causes: `(3 causes left
+    /// out)`.
     package func causes(atMost limit: Int = causeLimit) -> [any Error] {
         Self.shortened(Self.list(cause), to: limit)
     }
 
-    /// `cause` with at most as many causes below it as an error may have in all.
+    /// Returns `cause` with at most as many causes below it as an error may have in total.
     static func limited(_ cause: (any Error)?) -> (any Error)? {
         guard let cause else { return nil }
         let all = listThroughOthers(cause)
@@ -30,14 +32,15 @@ extension LoadError {
         return below
     }
 
-    /// As ``list(_:)``, and also what errors of other types hold.
+    /// Does what ``list(_:)`` does, and also follows the errors inside errors of other types.
     private static func listThroughOthers(_ first: any Error) -> [any Error] {
         var all: [any Error] = []
         var next = Optional(first)
         while let error = next {
             all.append(error)
             if let error = error as? LoadError { next = error.cause } else { next = inner(of: error) }
-            // So long a list of others nobody has made bearable, and to ask the last for its words would go through the rest.
+            // Nothing has limited a list of other types, and describing its last error would go through the rest of the
+            // list.
             guard all.count < mostListed else {
                 all.append(LoadError(.unknown, message: String(describing: type(of: error))))
                 break
@@ -48,7 +51,7 @@ extension LoadError {
 
     private static let mostListed = 1000
 
-    /// The first error that another one holds in a property or as a value of its case.
+    /// The first error that another error has in a property or as a value of its case.
     private static func inner(of error: any Error) -> (any Error)? {
         for child in Mirror(reflecting: error).children {
             if let inner = child.value as? any Error { return inner }
@@ -74,16 +77,17 @@ extension LoadError {
     private static func shortened(_ all: [any Error], to limit: Int) -> [any Error] {
         guard all.count > limit, let last = all.last else { return all }
         let nearest = all[..<(limit - 1)]
-        // What was left out of this list before is told by its last error.
+        // The last error states how many causes were left out of this list before.
         var root = last as? LoadError ?? LoadError(.unknown, message: String(describing: last))
         root.message = OmittedCauses.adding(all.count - limit, to: root.message)
         return nearest + [root]
     }
 }
 
-/// How an error says in its message that causes above it are left out. In the message, for that crosses the plugin boundary.
+/// States in an error's message that causes above the error are left out. It is in the message because the message
+/// crosses the plugin boundary.
 package enum OmittedCauses {
-    /// `message` with `count` more causes left out than it says already.
+    /// Returns `message` with `count` more causes left out than it already states.
     package static func adding(_ count: Int, to message: String) -> String {
         guard count > 0 else { return message }
         let (known, text) = parse(message)

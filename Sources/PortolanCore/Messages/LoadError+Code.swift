@@ -18,11 +18,11 @@ extension LoadError.Code {
     public static let badURL = Self(rawValue: -2)
     /// No handler takes this request.
     public static let unsupportedScheme = Self(rawValue: -3)
-    /// Method, field or property that the handler cannot serve.
+    /// A method, field or property that the handler cannot serve.
     public static let badRequest = Self(rawValue: -4)
     /// Nothing exists at that URL.
     public static let notFound = Self(rawValue: -5)
-    /// It exists but may not be read.
+    /// The resource exists but may not be read.
     public static let accessDenied = Self(rawValue: -6)
     /// The URL names a directory.
     public static let isDirectory = Self(rawValue: -7)
@@ -52,25 +52,25 @@ extension LoadError.Code {
     public static let connectionLost = Self(rawValue: -19)
     /// TLS failed.
     public static let secureConnectionFailed = Self(rawValue: -20)
-    /// The peer's answer breaks its protocol.
+    /// The peer's response violates its protocol.
     public static let badResponse = Self(rawValue: -21)
-    /// Fewer bytes came than were announced.
+    /// Fewer bytes arrived than were announced.
     public static let truncated = Self(rawValue: -22)
     /// The content coding is malformed, or a transfer coding is unknown.
     public static let decodingFailed = Self(rawValue: -23)
-    /// A configured size or ratio limit was met.
+    /// A configured size or ratio limit was reached.
     public static let limitExceeded = Self(rawValue: -24)
-    /// Loads inside loads deeper than the limit.
+    /// Loads are nested deeper than the limit.
     public static let nestedTooDeep = Self(rawValue: -25)
     /// Reading or writing failed (errno in the message).
     public static let ioFailed = Self(rawValue: -26)
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     public static let noMemory = Self(rawValue: -27)
     /// No descriptor, thread or slot is free.
     public static let noResources = Self(rawValue: -28)
-    /// This host does not offer what was asked.
+    /// This host does not offer what was requested.
     public static let notOffered = Self(rawValue: -29)
-    /// A handler broke a rule of the contract; the message starts with the rule's ID.
+    /// A handler violated a rule of the contract; the message starts with the rule's ID.
     public static let protocolViolation = Self(rawValue: -30)
     /// The library or manifest can't be used.
     public static let pluginNotLoadable = Self(rawValue: -31)
@@ -78,20 +78,21 @@ extension LoadError.Code {
     public static let pluginRefused = Self(rawValue: -32)
     /// The server's certificate is not trusted: by its authority, its names or its dates.
     public static let certificateNotTrusted = Self(rawValue: -33)
-    /// The certificates of the authorities to trust can't be read.
+    /// The certificates of the trusted authorities can't be read.
     public static let trustRootsUnusable = Self(rawValue: -34)
     /// The client's certificate or its private key can't be read, or they do not belong together.
     public static let clientCertificateUnusable = Self(rawValue: -35)
-    /// The server closed the connection without an answer.
+    /// The server closed the connection without a response.
     public static let emptyResponse = Self(rawValue: -36)
     /// The proxy's host name does not resolve, or its URL is malformed.
     public static let proxyNotFound = Self(rawValue: -37)
-    /// An HTTP proxy made no tunnel to the server (CONNECT); it may want a password.
+    /// An HTTP proxy made no tunnel to the server (CONNECT). It may require a password.
     public static let tunnelFailed = Self(rawValue: -38)
-    /// A SOCKS proxy made no connection to the server; it may want a password.
+    /// A SOCKS proxy made no connection to the server. It may require a password.
     public static let socksFailed = Self(rawValue: -39)
 
-    /// The code that says it with less detail; itself where there is none. Programs that branch on the first 32 codes alone use it.
+    /// The less specific code with the same meaning; the code itself if there is none. For programs that branch on the
+    /// first 32 codes alone.
     package var general: Self {
         switch self {
         case .certificateNotTrusted, .trustRootsUnusable, .clientCertificateUnusable: .secureConnectionFailed
@@ -152,7 +153,7 @@ extension LoadError {
         domain.map { "\($0):\(code.rawValue)" } ?? code.description
     }
 
-    /// The error that ``name`` stands for; `nil` where it is no such name.
+    /// The error that ``name`` stands for; `nil` if it is not such a name.
     package init?(named name: String, message: String) {
         if let code = Code.published.first(where: { $0.name == name })?.code {
             self.init(code, message: message)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LoadError {
-    /// A setting that mends what went wrong.
+    /// A setting that fixes the failure.
     ///
-    /// The message of an error with a remedy ends with ``words``, which speak of the library's settings. A program that has settings of its own,
-    /// such as the command with its options, replaces them.
+    /// The message of an error with a remedy ends with ``words``, which name the library's settings. A program that has
+    /// other settings, such as the command with its options, replaces the words.
     package enum Remedy: Hashable, Sendable {
         case trustCertificate
         case trustAuthority
@@ -23,9 +23,9 @@ extension LoadError {
         case nameProxy
         /// The setting's name, as in `HTTPLimits.fieldLine`.
         case raiseLimit(String)
-        /// A limit for what comes out of a content coding. The setting's name, and what else to do with it.
+        /// A limit on the output of a content coding. The setting's name, and what else to do with it.
         case raiseDecodingLimit(String)
-        /// Whether waiting longer for a connection is a remedy, too.
+        /// Whether waiting longer for a connection is also a remedy.
         case openMoreConnections(orWait: Bool)
         case shareNoConnection(orWait: Bool)
 
@@ -65,7 +65,7 @@ extension LoadError {
         self.remedy = remedy
     }
 
-    /// The error with `note` in brackets, behind what happened and before the remedy.
+    /// Returns the error with `note` in brackets, after the description and before the remedy.
     package func noting(_ note: String) -> LoadError {
         var error = self
         let tail = remedy.map { "; \($0.words)" } ?? ""
@@ -73,7 +73,7 @@ extension LoadError {
         return error
     }
 
-    /// The message with other words for its remedy.
+    /// Returns the message with other words for its remedy.
     package func message(saying words: (Remedy) -> String) -> String {
         guard let remedy, message.hasSuffix(remedy.words) else { return message }
         return message.dropLast(remedy.words.count) + words(remedy)

@@ -2,21 +2,22 @@
 
 /// Why a load, or the set-up of one, failed.
 ///
-/// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values quoted,
-/// and how to mend it. ``cause`` leads to the error underneath, where there is one. At most eight causes are kept, one below the other: of a longer list
-/// the nearest seven and the last, whose message then begins with how many are missing, as in `(3 causes left out)`.
-/// Errors of other types that hold another one are counted with it; where causes are left out, only their types' names are kept of them.
+/// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values
+/// quoted, and how to fix it. ``cause`` is the underlying error, if there is one. At most eight causes are kept, one
+/// below the other. Of a longer list, the nearest seven and the last are kept, and the message of the last begins with
+/// the number of missing causes, as in `(3 causes left out)`. An error of another type that contains an error counts
+/// with it. If causes are left out, only the names of such types are kept.
 public struct LoadError: Error, Sendable {
     public var code: Code
-    /// The reverse-DNS name of whoever defines `code`; `nil` for the published codes of ``Code``.
+    /// The reverse-DNS name of the party that defines `code`; `nil` for the published codes of ``Code``.
     public var domain: String?
     public var message: String
     public var cause: (any Error)? {
         didSet { cause = Self.limited(cause) }
     }
-    /// The rule of the contract that a handler broke; not `nil` exactly where the core says ``Code/protocolViolation``.
+    /// The contract rule that a handler violated. Not `nil` exactly if the core reports ``Code/protocolViolation``.
     public private(set) var rule: ContractRule?
-    /// The setting of which the message's last words speak.
+    /// The setting that the last words of the message name.
     package var remedy: Remedy?
 
     public init(_ code: Code, domain: String? = nil, message: String, cause: (any Error)? = nil) {
@@ -40,10 +41,10 @@ extension LoadError: Equatable {
 }
 
 extension LoadError: CustomStringConvertible {
-    /// The message, then each cause after a colon, unless the message ends with its words.
+    /// The message, then each cause after a colon, unless the message ends with the cause's words.
     public var description: String {
         guard let cause else { return message }
-        // Once: what is done twice here, and in each cause below, is done 2^8 times there.
+        // Evaluated once: a second evaluation here and in each cause below would add up to 2^8.
         let words = String(describing: cause)
         return message.hasSuffix(words) ? message : "\(message): \(words)"
     }

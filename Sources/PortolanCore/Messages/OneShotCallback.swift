@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// A callback for one answer: called once, by whoever answers first, and not while it is held back.
+/// A callback for one answer. It is called once, with the first answer, and not while it is held.
 final class OneShotCallback<Value: Sendable>: Sendable {
     private struct State {
         var callback: (@Sendable (Value) -> Void)?
-        /// How many hold it back: an attempt inside another one does, too.
+        /// The number of holds. A handler load inside another one also holds the callback.
         var holds = 0
         var answer: Value?
 
@@ -20,7 +20,7 @@ final class OneShotCallback<Value: Sendable>: Sendable {
     private let state: Mutex<State>
     private let fallback: Value?
 
-    /// - Parameter fallback: the answer where everybody lets go of the question without one.
+    /// - Parameter fallback: the answer if the callback is released without one.
     init(_ callback: @escaping @Sendable (Value) -> Void, fallback: Value? = nil) {
         state = Mutex(State(callback: callback))
         self.fallback = fallback
@@ -37,7 +37,8 @@ final class OneShotCallback<Value: Sendable>: Sendable {
         }?()
     }
 
-    /// Keeps an answer back until the ``release()`` of each that did so: a load that goes on inside the callback must not do so inside the call that asked.
+    /// Defers an answer until each ``hold()`` has its ``release()``. A load that continues inside the callback must not
+    /// do so inside the call that requested the answer.
     func hold() {
         state.withLock { $0.holds += 1 }
     }

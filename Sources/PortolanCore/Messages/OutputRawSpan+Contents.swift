@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension OutputRawSpan {
-    /// Copies `source` behind what is there.
+    /// Copies `source` behind the existing bytes.
     ///
-    /// - Precondition: they fit: `source.count <= freeCapacity`.
+    /// - Precondition: `source.count <= freeCapacity`.
     package mutating func append(contentsOf source: UnsafeRawBufferPointer) {
         let count = source.count
         precondition(count <= freeCapacity)

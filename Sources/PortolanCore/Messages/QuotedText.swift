@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text of somebody else's for a message: in quotes, what is not visible escaped, shortened to sixty code points.
+/// A foreign text for a message: in quotes, with invisible characters escaped, shortened to sixty code points.
 package struct QuotedText: CustomStringConvertible {
     private static let longest = 60
     package let description: String

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the caller says to a redirect.
+/// The caller's decision about a redirect.
 public enum RedirectDecision: Sendable {
-    /// Load this request next; usually the one that was proposed.
+    /// Load this request next. It is usually the proposed one.
     case follow(Request)
-    /// Deliver the redirect's own response.
+    /// Deliver the redirect response.
     case deliver
 }

@@ -2,18 +2,19 @@
 
 public import HTTPTypes
 
-/// What is to be loaded: a URL, and everything a handler may want to know about how.
+/// What to load: a URL, and all other information that a handler may need.
 ///
-/// A value: a load keeps its own copy. Protocol-specific values ride along under typed keys (``RequestPropertyKey``).
+/// A value: a load keeps its own copy. Protocol-specific values are stored under typed keys (``RequestPropertyKey``).
 public struct Request: Sendable {
-    /// The parts, shared between copies until one is changed: a request passes many hands on its way, and few of them change it.
+    /// The parts, shared between copies until one is changed: a request is passed through many functions, and few of
+    /// them change it.
     private var parts: Parts
 
     public var url: URLRecord {
         get { parts.url }
         set { ownParts.url = newValue }
     }
-    /// The scheme of the URL, as text of its own: each look-up of a handler asks for it.
+    /// The scheme of the URL as a separate string, because each look-up of a handler needs it.
     var scheme: String { parts.scheme }
     public var method: HTTPRequest.Method {
         get { parts.method }
@@ -23,7 +24,7 @@ public struct Request: Sendable {
         get { parts.fields }
         set { ownParts.fields = newValue }
     }
-    /// The bytes to send, where the protocol sends any.
+    /// The bytes to send, if the protocol sends any.
     public var body: Body? {
         get { parts.body }
         set { ownParts.body = newValue }
@@ -40,12 +41,12 @@ public struct Request: Sendable {
         get { parts.priority }
         set { ownParts.priority = newValue }
     }
-    /// The document on whose behalf the load is made, for cookie policies; `nil`: the request's own URL.
+    /// The document on whose behalf the load is made, for cookie policies; `nil` for the request's own URL.
     public var mainDocumentURL: URLRecord? {
         get { parts.mainDocumentURL }
         set { ownParts.mainDocumentURL = newValue }
     }
-    /// Whether cookies are sent with the request and kept from the response, where the protocol has them.
+    /// Whether cookies are sent with the request and stored from the response, if the protocol has cookies.
     public var handlesCookies: Bool {
         get { parts.handlesCookies }
         set { ownParts.handlesCookies = newValue }
@@ -58,12 +59,12 @@ public struct Request: Sendable {
         get { parts.properties }
         set { ownParts.properties = newValue }
     }
-    /// Which handlers must not be asked for this request, because they issued it themselves.
+    /// The handlers that must not serve this request, because they issued it themselves.
     package var visitedHandlers: [LoopGuard] {
         get { parts.visitedHandlers }
         set { ownParts.visitedHandlers = newValue }
     }
-    /// How many loads this one lies inside of; 0 for the caller's own.
+    /// The number of loads that this one is nested in; 0 for the caller's own load.
     package var nestingDepth: Int {
         get { parts.nestingDepth }
         set { ownParts.nestingDepth = newValue }
@@ -120,9 +121,9 @@ public struct Request: Sendable {
         }
     }
 
-    /// A request for a URL as text, parsed as the WHATWG URL Standard says.
+    /// Makes a request for a URL as text, parsed according to the WHATWG URL Standard.
     ///
-    /// - Throws: ``LoadError/Code/badURL`` if the text is no absolute URL; the message says where and why.
+    /// - Throws: ``LoadError/Code/badURL`` if the text is not an absolute URL; the message states where and why.
     public init(_ text: String, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) throws(LoadError) {
         do throws(URLSyntaxError) {
             self.init(url: try URLRecord(parsing: text), method: method, fields: fields, body: body)
@@ -132,38 +133,40 @@ public struct Request: Sendable {
     }
 }
 
-/// Time limits of one load, from its start; `nil` is no limit.
+/// Time limits of one load; `nil` for no limit.
 public struct Timeouts: Hashable, Sendable {
-    /// The longest time without any event while the caller is ready to take one (a paused load does not count). Nor does the time in which a load waits in
-    /// a queue of its handler's, as for a connection to become free: that has a limit of its own.
+    /// The longest time without any event while the caller is ready to receive one (a paused load does not count). The
+    /// time in which a load waits in a queue of its handler, for example for a free connection, does not count either,
+    /// and has a separate limit.
     public var idle: Duration?
     /// The longest time for the whole load, redirects, challenges and pauses included.
     public var total: Duration?
 
-    /// The configuration's ``Loader/Configuration/timeouts`` fill in what is `nil` here.
+    /// The configuration's ``Loader/Configuration/timeouts`` replace each `nil`.
     public init(idle: Duration? = nil, total: Duration? = nil) {
         self.idle = idle
         self.total = total
     }
 }
 
-/// How a load may use stored responses; the meanings are those of the Fetch Standard's cache modes.
+/// How a load may use stored responses, with the meanings of the Fetch Standard's cache modes.
 public enum CachePolicy: Int32, Hashable, Sendable, CaseIterable {
-    /// What the protocol's own rules say (Fetch: `default`).
+    /// The protocol's own rules (Fetch: `default`).
     case useProtocol = 0
     /// Load from the source, and store nothing (`no-store`).
     case noStore
-    /// Load from the source, and store the answer (`reload`).
+    /// Load from the source, and store the response (`reload`).
     case reload
-    /// Ask the source whether a stored response is still right (`no-cache`).
+    /// Ask the source whether a stored response is still valid (`no-cache`).
     case revalidate
-    /// A stored response of any age, else the source (`force-cache`).
+    /// A stored response of any age, otherwise the source (`force-cache`).
     case preferCached
-    /// A stored response of any age, else an error (`only-if-cached`). Until there is a cache: ``LoadError/Code/notOffered``, and no load.
+    /// A stored response of any age, otherwise an error (`only-if-cached`). Until there is a cache, the error is
+    /// ``LoadError/Code/notOffered``, and nothing is loaded.
     case onlyCached
 }
 
-/// Which of several waiting loads goes first: higher before lower.
+/// The order of waiting loads: higher before lower.
 public struct LoadPriority: RawRepresentable, Hashable, Comparable, Sendable {
     public let rawValue: Int32
     public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -175,7 +178,7 @@ public struct LoadPriority: RawRepresentable, Hashable, Comparable, Sendable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What kind of traffic a load is, for handlers that can mark their packets.
+/// The kind of a load's traffic, for handlers that can mark their packets.
 public enum NetworkServiceType: Int32, Hashable, Sendable, CaseIterable {
     case standard = 0
     /// A person waits.
@@ -185,9 +188,9 @@ public enum NetworkServiceType: Int32, Hashable, Sendable, CaseIterable {
     case video, voice
 }
 
-/// Keeps a handler from being asked for a request that it issued itself.
+/// Keeps a handler from serving a request that it issued itself.
 ///
-/// A pair, not a handler alone, so that `gzip:gzip:…` works: the inner URL is another one.
+/// A pair, not a handler alone, so that `gzip:gzip:…` works: the inner URL is different.
 package struct LoopGuard: Hashable, Sendable {
     package let handler: String
     package let url: URLRecord

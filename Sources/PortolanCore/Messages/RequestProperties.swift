@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The type of a value that rides on a request for one protocol.
+/// The key of a value that a request carries for one protocol.
 ///
 ///     enum FTPTransferMode: String, RequestPropertyValue, RequestPropertyKey {
 ///         case ascii, binary
@@ -10,7 +10,7 @@
 ///     request[FTPTransferMode.self] = .ascii
 public protocol RequestPropertyKey {
     associatedtype Value: RequestPropertyValue
-    /// Reverse DNS; under this name the value crosses the plugin boundary.
+    /// The name under which the value crosses the plugin boundary, in reverse DNS notation.
     static var name: String { get }
 }
 
@@ -29,7 +29,7 @@ public enum PropertyValue: Hashable, Sendable {
     case truth(Bool)
 }
 
-/// Named values that ride on a request; handlers that do not know a name pass it on.
+/// Named values that a request carries. Handlers that do not know a name forward it.
 public struct RequestProperties: Hashable, Sendable {
     private var values: [String: PropertyValue] = [:]
 
@@ -47,7 +47,7 @@ public struct RequestProperties: Hashable, Sendable {
 }
 
 extension Request {
-    /// The property under `key`; `nil` where there is none, or where the value has another shape.
+    /// The property under `key`; `nil` if there is none, or if the value has another shape.
     public subscript<Key: RequestPropertyKey>(key: Key.Type) -> Key.Value? {
         get { properties[key.name].flatMap(Key.Value.init(propertyValue:)) }
         set { properties[key.name] = newValue?.propertyValue }

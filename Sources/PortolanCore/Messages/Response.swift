@@ -2,14 +2,15 @@
 
 public import HTTPTypes
 
-/// What a handler says of a resource before its bytes.
+/// Metadata of a response, delivered before its bytes.
 ///
-/// A value: whoever changes a copy changes no other.
+/// A value: a change to one copy affects no other.
 public struct Response: Sendable {
-    /// The parts, shared between copies until one is changed, as a ``Request``'s are: each client on the way may keep the response.
+    /// The parts, shared between copies until one is changed, as in a ``Request``. Each client of the chain may keep
+    /// the response.
     private var parts: Parts
 
-    /// Where the bytes really come from, after redirects.
+    /// The actual source of the bytes, after redirects.
     public var url: URLRecord {
         get { parts.url }
         set { ownParts.url = newValue }
@@ -18,17 +19,19 @@ public struct Response: Sendable {
         get { parts.mimeType }
         set { ownParts.mimeType = newValue }
     }
-    /// The text encoding's label as its source gave it: the MIME type's `charset`, or what the protocol says elsewhere.
+    /// The label of the text encoding, as its source gave it: the MIME type's `charset`, or what the protocol specifies
+    /// elsewhere.
     public var textEncodingName: String? {
         get { parts.textEncodingName }
         set { ownParts.textEncodingName = newValue }
     }
-    /// Bytes of body to come; `nil` where the protocol does not say. A load whose body differs fails (BODY-02).
+    /// Bytes of body to come; `nil` if the protocol does not specify them. A load whose body has a different length
+    /// fails (BODY-02).
     public var expectedLength: Int64? {
         get { parts.expectedLength }
         set { ownParts.expectedLength = newValue }
     }
-    /// `nil` where the protocol has no status.
+    /// `nil` if the protocol has no status.
     public var status: HTTPResponse.Status? {
         get { parts.status }
         set { ownParts.status = newValue }
@@ -37,8 +40,9 @@ public struct Response: Sendable {
         get { parts.fields }
         set { ownParts.fields = newValue }
     }
-    /// The content codings that the body's bytes still carry, in the order in which they were applied and in lower case: all, where one is unknown here or
-    /// they were to be kept; none where they were undone, though the field Content-Encoding goes on naming them.
+    /// The content codings that the body's bytes still have, in the order in which they were applied and in lower case.
+    /// All of them if one is unknown here, or if they were to be kept. None if they were decoded, although the field
+    /// Content-Encoding still names them.
     public var remainingContentCodings: [String] {
         get { parts.remainingContentCodings }
         set { ownParts.remainingContentCodings = newValue }
@@ -91,21 +95,21 @@ public struct Response: Sendable {
         }
     }
 
-    /// A name under which the body can be saved in a folder: never empty, never with a `/` or a control character, never `.` or `..`,
-    /// at most 255 bytes.
+    /// A name under which the body can be saved in a folder: never empty, never with a `/` or a control character,
+    /// never `.` or `..`, at most 255 bytes.
     ///
-    /// The handler's suggestion, else the last component of the URL's path, else `download`.
+    /// The handler's suggestion, otherwise the last component of the URL's path, otherwise `download`.
     public var suggestedFilename: String {
         SafeFilename(parts.givenFilename ?? Self.lastComponent(of: url)).text
     }
 
-    /// The handler's suggestion as it is.
+    /// The handler's suggestion, unchanged.
     package var givenFilename: String? {
         get { parts.givenFilename }
         set { ownParts.givenFilename = newValue }
     }
 
-    /// The handler's suggestion alone, as fit for a folder as ``suggestedFilename``; `nil` where it has none.
+    /// The handler's suggestion alone, made safe like ``suggestedFilename``; `nil` if there is none.
     package var proposedFilename: String? { parts.givenFilename.map { SafeFilename($0).text } }
 
     private static func lastComponent(of url: URLRecord) -> String {
@@ -114,16 +118,16 @@ public struct Response: Sendable {
     }
 }
 
-/// Whether a cache may keep a response.
+/// Whether a cache may store a response.
 public enum CacheStoragePolicy: Int32, Hashable, Sendable, CaseIterable {
     case notAllowed = 0
     case allowedInMemoryOnly
     case allowed
 }
 
-/// A response from a cache, offered to a handler so that it can ask whether it is still right.
+/// A response from a cache, offered to a handler so that the handler can ask whether it is still valid.
 ///
-/// The body stays behind a reader: it is never one value in memory.
+/// The body stays behind a reader: it is never completely in memory.
 public struct CachedResponse: Sendable {
     public var response: Response
     public var body: Body

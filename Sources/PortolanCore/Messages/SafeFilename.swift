@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file name from an untrusted source, made safe to create in a folder of the user's.
+/// A file name from an untrusted source, made safe for a file in a user's folder.
 struct SafeFilename {
     let text: String
 
-    /// The longest name that Linux file systems take, in bytes (`NAME_MAX`, `limits.h(0p)`).
+    /// The longest name in bytes that Linux file systems accept (`NAME_MAX`, `limits.h(0p)`).
     private static let limit = 255
 
     init(_ untrusted: String) {
@@ -18,7 +18,7 @@ struct SafeFilename {
             }
     }
 
-    /// Separators, controls, and the invisible characters that make a name look like another one.
+    /// Separators, control characters, and the invisible characters that make a name look like another one.
     private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: true

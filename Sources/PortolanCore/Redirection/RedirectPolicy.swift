@@ -4,23 +4,24 @@ import HTTPTypes
 
 /// Which redirects a loader follows.
 public struct RedirectPolicy: Sendable {
-    /// What happens to a redirect; the meanings are those of the Fetch Standard's redirect modes.
+    /// How a redirect is handled, with the meanings of the Fetch Standard's redirect modes.
     public enum Mode: Sendable {
         case follow
-        /// The redirect's own response is delivered.
+        /// The redirect response is delivered.
         case manual
         /// The load fails with ``LoadError/Code/badRedirect``.
         case error
     }
 
     public var mode: Mode
-    /// How many redirects one load follows; one more fails it with ``LoadError/Code/tooManyRedirects``.
+    /// How many redirects one load follows. One more fails the load with ``LoadError/Code/tooManyRedirects``.
     public var limit: Int
-    /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads the user's files; nor
-    /// inside another scheme, as in `gzip:file:///x`, but from a URL of just the same ones.
+    /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads
+    /// the user's files. Inside other schemes, as in `gzip:file:///x`, a redirect leads there only from a URL with
+    /// exactly the same ones.
     public var closedSchemes: Set<String>
-    /// Schemes other than these two to which a redirect from `http:` or `https:` leads. By default none: what a plugin loads, and whom it
-    /// talks to, is not for a server to choose (Fetch Standard, "HTTP-redirect fetch").
+    /// Schemes other than `http` and `https` to which a redirect from those two leads. By default none, because a
+    /// server must not choose what a plugin loads and which peers it contacts (Fetch Standard, "HTTP-redirect fetch").
     public var openSchemes: Set<String>
 
     public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"], openSchemes: Set<String> = []) {
@@ -32,11 +33,12 @@ public struct RedirectPolicy: Sendable {
 }
 
 extension RedirectPolicy {
-    /// Fields that tell who the caller is, or for which server they were meant: they never follow to another scheme, host or port.
+    /// Fields that identify the caller, or that were meant for one server. They are never sent to another scheme, host
+    /// or port.
     private static let originFields: [HTTPField.Name] =
         [.authorization, .cookie, .proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
 
-    /// What is really requested when a handler proposes `proposed` as the successor of `current`.
+    /// Returns the request to make when a handler proposes `proposed` as the successor of `current`.
     ///
     /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect`` with the cause
     ///   ``LoadError/Code/unsupportedScheme``.
@@ -61,7 +63,7 @@ extension RedirectPolicy {
         return next
     }
 
-    /// Whether a redirect may lead from the one to the other.
+    /// Whether a redirect may lead from `current` to `proposed`.
     package func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
         if Self.isHTTP(current), !Self.isHTTP(proposed), !openSchemes.contains(String(proposed.scheme)) { return false }
         let schemes = proposed.nestedSchemes
@@ -73,10 +75,10 @@ extension RedirectPolicy {
 }
 
 extension URLRecord {
-    /// A redirect that names no fragment keeps the one that was asked for (Fetch Standard, "HTTP-redirect fetch").
+    /// A redirect without a fragment keeps the fragment of the current URL (Fetch Standard, "HTTP-redirect fetch").
     package func inheritingFragment(of current: URLRecord) -> URLRecord {
         guard fragment == nil, let fragment = current.fragment else { return self }
-        // `try?` because a canonical URL with a canonical fragment is one.
+        // `try?` because a canonical URL with a canonical fragment is a valid URL.
         return (try? URLRecord(parsing: "\(description)#\(fragment)")) ?? self
     }
 }

@@ -3,7 +3,7 @@
 import HTTPTypes
 import Synchronization
 
-/// Decides each redirect, by the policy and by the caller, and has the task follow it.
+/// Decides each redirect, by the policy and by the caller, and lets the task follow it.
 package final class RedirectStage: ForwardingClient {
     package let next: any ProtocolClient
     private let policy: RedirectPolicy
@@ -35,7 +35,8 @@ package final class RedirectStage: ForwardingClient {
         }
     }
 
-    /// A redirect that its handler did not offer, for it can't be followed: what the Fetch Standard calls a network error.
+    /// Fails the load for a redirect response that the handler could not offer as a redirect, because it cannot be
+    /// followed. The Fetch Standard calls this a network error.
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         if let error = refusal(of: response) {
             control?.end(with: error)
@@ -90,7 +91,8 @@ package final class RedirectStage: ForwardingClient {
 }
 
 extension LoadTaskControl {
-    /// Follows, unless a body that is gone would have to be sent again; then the load fails, as in the Fetch Standard.
+    /// Follows the redirect, unless a body that can no longer be read would have to be sent again. In that case the
+    /// load fails, as in the Fetch Standard.
     fileprivate func follow(ifSendable request: Request, wasDeferred: Bool) {
         guard request.body?.isSpent == true else { return follow(request, wasDeferred: wasDeferred) }
         end(
@@ -101,7 +103,8 @@ extension LoadTaskControl {
     }
 }
 
-/// One decision, which may come before or after someone stops waiting for it. A caller that lets go of the question has followed.
+/// One decision, which may come before or after the load stops waiting for it. A caller that releases the callback
+/// without a decision follows the redirect.
 private final class DecisionBox: Sendable {
     enum Arrival { case inTime, isLate, again }
 
@@ -136,7 +139,7 @@ private final class DecisionBox: Sendable {
         }
     }
 
-    /// `nil`: none yet; it will be late.
+    /// Returns the decision; `nil` if there is none yet, so that it will be late.
     func answerSoFar() -> RedirectDecision? {
         state.withLock { state in
             guard case .answered(let decision) = state else {

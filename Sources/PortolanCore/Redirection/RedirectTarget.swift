@@ -2,18 +2,18 @@
 
 import HTTPTypes
 
-/// Where a response says that its resource lies.
+/// The redirect target that a response specifies.
 ///
 /// Fetch Standard, "location URL" and "redirect status"; RFC 9110 §15.4, §10.2.2
 package enum RedirectTarget: Sendable {
-    /// The status is none of a redirect's.
+    /// The status is not that of a redirect.
     case noRedirect
-    /// A redirect that does not say where it leads: a response like any other.
+    /// A redirect without a target: a response like any other.
     case unnamed
     case url(URLRecord)
-    /// What is no URL, as a clause for a message that quotes the value, shortened.
+    /// The target is not a URL. The text is a clause for a message and quotes the value, shortened.
     case malformed(String)
-    /// More than one target, as such a clause.
+    /// More than one target. The text is a clause for a message.
     case ambiguous(String)
 
     package init(of response: Response) {
@@ -37,7 +37,7 @@ package enum RedirectTarget: Sendable {
         }
     }
 
-    /// The value as UTF-8. Where it is none its bytes stay what they are, each beyond ASCII percent-encoded.
+    /// The value as UTF-8. If it is not UTF-8, its bytes are kept, and each byte beyond ASCII is percent-encoded.
     private static func text(of field: HTTPField) -> String {
         unsafe field.withUnsafeBytesOfValue { bytes in
             if let text = unsafe String(validating: bytes, as: UTF8.self) { return text }

@@ -3,19 +3,21 @@
 package import HTTPTypes
 
 extension Request {
-    /// Fields that say something of a body that is not sent any more (Fetch Standard, "request-body-header name").
+    /// Fields that describe a body that is no longer sent (Fetch Standard, "request-body-header name").
     private static let bodyFields: [HTTPField.Name] = [.contentEncoding, .contentLanguage, .contentLocation, .contentType, .contentLength]
 
-    /// The request that a response leads to; `nil` where it leads nowhere, or says so in a way that can't be read.
+    /// Returns the request that a response redirects to; `nil` if it redirects nowhere, or if its target cannot be
+    /// read.
     ///
     /// RFC 9110 §15.4
     package func redirected(by response: Response) -> Request? {
-        // What becomes of a target that does not parse, the loader decides.
+        // The loader decides about a target that does not parse.
         guard case .url(let url) = RedirectTarget(of: response) else { return nil }
         return redirected(to: url, status: response.status)
     }
 
-    /// The request that a redirect of this status leads to; without one, this request with another URL.
+    /// Returns the request that a redirect with this status leads to. Without a status, returns this request with
+    /// another URL.
     ///
     /// Fetch Standard, "HTTP-redirect fetch"
     package func redirected(to url: URLRecord, status: HTTPResponse.Status?) -> Request {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one handler said when it was asked for a request.
+/// What one handler decided about a request.
 public struct HandlerCandidate: Hashable, Sendable {
     public enum Refusal: Hashable, Sendable {
-        /// `canInit` answered no.
+        /// `canInit` returned `false`.
         case cannotInit
-        /// The handler issued this request itself, and is not asked for it again.
+        /// The handler issued this request itself, and may not serve it.
         case ownRequest
-        /// The handler could not be made, as when a plugin's library does not open; the message says why.
+        /// The handler could not be made, for example because a plugin's library does not open. The message states the
+        /// reason.
         case unavailable(String)
 
-        /// For a message, after the handler's name.
+        /// The reason as text for a message, after the handler's name.
         var reason: String {
             switch self {
             case .cannotInit: "refused it"
@@ -22,6 +23,6 @@ public struct HandlerCandidate: Hashable, Sendable {
 
     public let handler: String
     public let schemes: SchemeSet
-    /// `nil`: the handler takes the request.
+    /// `nil` if the handler takes the request.
     public let refusal: Refusal?
 }

@@ -2,13 +2,14 @@
 
 import Synchronization
 
-/// Tells when the last load of the handlers that were taken out has ended.
+/// Reports when the last load of removed handlers has ended.
 public struct HandlerDrain: Sendable {
     let entries: [RegisteredHandler]
 
     public var isFinished: Bool { entries.allSatisfy(\.isDrained) }
 
-    /// Calls `body` once, when the last load has ended; at once, if it has already. On the thread of that load's end.
+    /// Calls `body` once when the last load has ended, on the thread where that load ends. If it has already ended,
+    /// calls `body` immediately.
     public func whenFinished(_ body: @escaping @Sendable () -> Void) {
         guard !entries.isEmpty else { return body() }
         let remaining = Countdown(entries.count)

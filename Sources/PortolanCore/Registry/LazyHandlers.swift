@@ -2,24 +2,26 @@
 
 import Synchronization
 
-/// Makes handlers when a request first needs them, as a plugin's are made when its library is opened.
+/// Makes handlers when a request first needs them. For example, a plugin's handlers are made when its library is
+/// opened.
 public protocol HandlerProvider: Sendable {
-    /// Reverse DNS: who is said to have failed where the handlers can't be made.
+    /// A reverse DNS name. Failures are reported under this name if the handlers cannot be made.
     var identifier: String { get }
-    /// The schemes that its handlers will serve. Until a request of one of them comes, nothing is made.
+    /// The schemes that its handlers will serve. No handler is made before the first request with one of these schemes.
     var schemes: SchemeSet { get }
 
-    /// The handlers, in the order in which they are to be registered, so that the last is asked first.
+    /// Makes the handlers, in the order in which they are to be registered: the last one has precedence.
     ///
-    /// May take its time. Called on a thread of its own and never twice at once; again after a failure, when the next request needs it.
+    /// May take a long time. Called on its own thread, and never concurrently. After a failure, called again when the
+    /// next request needs the handlers.
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler]
 }
 
-/// A source's place in a registry, until its handlers take it.
+/// A provider's entry in a registry, until its handlers replace the entry.
 package final class LazyHandlers: Sendable {
     package let source: any HandlerProvider
     let registration: RegistrationNumber
-    /// Weakly, for the registry holds this.
+    /// A weak reference, because the registry retains this object.
     private let registry: Mutex<Weak>
 
     private struct Weak {
@@ -29,7 +31,7 @@ package final class LazyHandlers: Sendable {
     package typealias Outcome = Result<Void, LoadError>
     private typealias Waiter = @Sendable (Outcome) -> Void
 
-    /// Who waits for the handlers being made; `nil` while none are.
+    /// The callbacks that wait while the handlers are being made; `nil` at other times.
     private let waiters = Mutex([Waiter]?.none)
 
     init(_ source: any HandlerProvider, registration: RegistrationNumber, in registry: ProtocolRegistry) {
@@ -38,7 +40,7 @@ package final class LazyHandlers: Sendable {
         self.registry = Mutex(Weak(registry: registry))
     }
 
-    /// Has the handlers made and put in this place, then calls `body`, on another thread.
+    /// Makes the handlers and puts them into this entry's place, then calls `body` on another thread.
     package func resolve(then body: @escaping @Sendable (Outcome) -> Void) {
         let isFirst = waiters.withLock { waiters in
             defer { waiters = (waiters ?? []) + [body] }
@@ -46,14 +48,15 @@ package final class LazyHandlers: Sendable {
         }
         guard isFirst else { return }
         do throws(LoadError) {
-            // Beyond the limit of the threads: whoever waits here must not wait for loads that wait for this.
+            // Beyond the thread limit, because a caller that waits here must not wait for loads that wait for these
+            // handlers.
             try LoadThreadPool.shared.run(isNested: true) { [self] in finish(make()) }
         } catch {
             finish(.failure(error))
         }
     }
 
-    /// As ``resolve(then:)``, and waits for it. Not from event loops.
+    /// Does what ``resolve(then:)`` does, and blocks until it is done. Must not be called on event loops.
     package func resolve() throws(LoadError) {
         let monitor = ConditionLock(Outcome?.none)
         resolve { outcome in monitor.withLockBroadcasting { $0 = outcome } }
@@ -61,7 +64,7 @@ package final class LazyHandlers: Sendable {
     }
 
     private func make() -> Outcome {
-        // Whoever saw this place just before its handlers took it comes too late to make them again.
+        // A caller may have found this entry just before its handlers replaced it. They must not be made again.
         guard let registry = registry.withLock({ $0.registry }), registry.holds(self) else { return .success(()) }
         do throws(LoadError) {
             registry.replace(self, with: try source.makeHandlers())
@@ -76,13 +79,14 @@ package final class LazyHandlers: Sendable {
         Self.notify(waiters[...], outcome)
     }
 
-    /// Hands the others to another thread before each: what it does may take its time, or wait for what one of them does.
+    /// Before each waiter, hands the others to another thread: the waiter may take a long time, or wait for the effect
+    /// of another one.
     private static func notify(_ waiters: ArraySlice<Waiter>, _ outcome: Outcome) {
         var waiters = waiters
         while let first = waiters.popFirst() {
             let others = waiters
             if !others.isEmpty {
-                // Where no thread can be had, they have to wait.
+                // If no thread is available, they have to wait.
                 do throws(LoadError) {
                     try LoadThreadPool.shared.run(isNested: true) { notify(others, outcome) }
                     waiters = []
@@ -92,10 +96,10 @@ package final class LazyHandlers: Sendable {
         }
     }
 
-    /// The message of the last failure that was told of.
+    /// The message of the last failure that was reported.
     private let lastMessage = Mutex(String?.none)
 
-    /// Whether the failure is another than the last one.
+    /// Whether the failure differs from the last one.
     func isNews(_ error: LoadError) -> Bool {
         lastMessage.withLock { message in
             defer { message = error.message }

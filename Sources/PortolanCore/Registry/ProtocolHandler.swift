@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes loads for a protocol: the thing that is registered.
+/// Makes loads for a protocol. Handlers are what a registry registers.
 ///
-/// Built-in or from a plugin library, a handler sees nothing of the loader but the client that each load reports to.
+/// A handler, built-in or from a plugin library, sees nothing of the loader except the client that each load reports
+/// to.
 public protocol ProtocolHandler: Sendable {
-    /// Reverse DNS.
+    /// The handler's name, in reverse DNS notation.
     var identifier: String { get }
     var schemes: SchemeSet { get }
     var traits: HandlerTraits { get }
 
-    /// Whether this handler serves `request`. Pure and fast; any thread, also at the same time. Not asked for schemes outside ``schemes``,
-    /// nor for requests that carry this handler's own mark.
+    /// Whether this handler serves `request`. Pure and fast. Called on any thread, also concurrently. Not called for
+    /// schemes outside ``schemes``, nor for a URL that this handler requested itself.
     func canInit(_ request: Request) -> Bool
 
-    /// The request in the form under which a cache knows it. Idempotent; any thread.
+    /// The form of the request under which a cache stores it. Idempotent. Any thread.
     func canonicalRequest(for request: Request) -> Request
 
-    /// Whether the two, both canonical, may have the same stored response. Any thread.
+    /// Whether two canonical requests may share a stored response. Any thread.
     func isCacheEquivalent(_ a: Request, to b: Request) -> Bool
 
-    /// A load that is ready to start. It must not call `client` before it is started. Any thread.
+    /// Makes a load that is ready to start. It must not call `client` before its start. Any thread.
     ///
     /// - Parameters:
-    ///   - request: one that ``canInit(_:)`` took.
-    ///   - cachedResponse: a stored response to be confirmed (``ProtocolClient/cachedResponseIsValid(_:newer:)``) or replaced.
-    ///   - client: whom the load reports to.
+    ///   - request: a request that ``canInit(_:)`` accepted.
+    ///   - cachedResponse: a stored response to confirm (``ProtocolClient/cachedResponseIsValid(_:newer:)``) or to
+    ///     replace.
+    ///   - client: receives the events of the load.
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad
 }
 

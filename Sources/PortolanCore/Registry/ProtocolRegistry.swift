@@ -2,16 +2,17 @@
 
 import Synchronization
 
-/// The handlers, in the order in which they are asked: the last registered first.
+/// The handlers, in order of precedence: the last registered first.
 ///
-/// Any thread. A look-up works on an immutable snapshot and holds no lock while it asks, so a handler may register another while it is asked.
-/// Handlers that name their schemes are found through an index: the cost does not grow with the number of handlers of other schemes.
+/// Any thread. A look-up uses an immutable snapshot and holds no lock while it calls handlers, so a handler may
+/// register another one during that call. Handlers that name their schemes are found through an index: the cost does
+/// not grow with the number of handlers for other schemes.
 public final class ProtocolRegistry: Sendable {
     private struct State {
         /// Oldest first.
         var places: [RegistryIndex.Entry] = []
         var nextNumber: RegistrationNumber = 0
-        /// Made when first needed after a change, so that registering many costs no index for each.
+        /// Made when first needed after a change, so that many registrations do not each build an index.
         var index: RegistryIndex?
 
         mutating func number() -> RegistrationNumber {
@@ -21,12 +22,12 @@ public final class ProtocolRegistry: Sendable {
     }
 
     private let state = Mutex(State())
-    /// So that the look-up of a loader without handlers of its own passes them over without the lock.
+    /// Lets the look-up of a loader without its own handlers skip the registry without taking the lock.
     private let isEmpty = Atomic(true)
 
     public init() {}
 
-    /// Changes the places.
+    /// Changes the entries, and invalidates the index.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
             defer {
@@ -47,8 +48,8 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// Puts handlers that are not made yet in front of all others: `source` makes them when a request of its schemes first comes, and they take its
-    /// place.
+    /// Puts deferred handlers in front of all others. `source` makes them when the first request with one of its
+    /// schemes comes, and they take its place.
     @discardableResult
     public func register(deferred source: some HandlerProvider) -> Registration {
         change { state in
@@ -58,7 +59,8 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// Takes a handler out: new loads no longer come to it. Running loads go on; the answer tells when the last has ended.
+    /// Removes a handler: it receives no new loads. Running loads continue. The result reports when the last one has
+    /// ended.
     @discardableResult
     public func unregister(_ registration: Registration) -> HandlerDrain {
         let retired = change { state -> [RegisteredHandler] in
@@ -70,14 +72,14 @@ public final class ProtocolRegistry: Sendable {
         return HandlerDrain(entries: retired)
     }
 
-    /// Puts `handlers` in the place of those that have it, or of those that were to be made for it: new loads come to the new ones, running loads go on
-    /// with the old, and no look-up finds the place empty.
+    /// Replaces the handlers of a registration, or the source that would make them. New loads use the new handlers, and
+    /// running loads continue with the old ones. At no time does a look-up find the place empty.
     ///
     /// - Parameters:
-    ///   - registration: the place, as ``register(_:)`` gave it.
-    ///   - handlers: in the order in which they are to be registered, so that the last is asked first.
-    /// - Returns: when the last load of the old ones has ended, and it holds them until it is let go; `nil` where the place was taken out, and nothing
-    ///   was done.
+    ///   - registration: the result of ``register(_:)``.
+    ///   - handlers: in the order in which they are to be registered: the last one has precedence.
+    /// - Returns: an object that reports when the last load of the old handlers has ended, and retains them until it is
+    ///   released; `nil` if the registration was removed, and nothing was done.
     @discardableResult
     public func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> HandlerDrain? {
         let retired = change { state -> [RegisteredHandler]? in
@@ -97,7 +99,7 @@ public final class ProtocolRegistry: Sendable {
         state.withLock { state in state.places.contains { $0.isHeld(by: deferred) } }
     }
 
-    /// Puts handlers in the place of those that were to be made; nowhere, where that was unregistered meanwhile.
+    /// Replaces deferred handlers by those that were made. Has no effect if the registration was removed meanwhile.
     func replace(_ deferred: LazyHandlers, with handlers: [any ProtocolHandler]) {
         change { state in
             guard let index = state.places.firstIndex(where: { $0.isHeld(by: deferred) }) else { return }
@@ -106,7 +108,7 @@ public final class ProtocolRegistry: Sendable {
         }
     }
 
-    /// Every registered handler, newest first, but those that are not made yet.
+    /// Every registered handler, newest first, except those that are not made yet.
     public var handlers: [any ProtocolHandler] {
         state.withLock { state in
             state.places.reversed().compactMap { if case .handler(let entry) = $0 { entry.handler } else { nil } }
@@ -118,10 +120,10 @@ public final class ProtocolRegistry: Sendable {
         snapshot().schemes
     }
 
-    /// As ``RegistryIndex/find(_:excluding:)`` of a snapshot that is not outdated.
+    /// Returns the result of ``RegistryIndex/find(_:excluding:)`` of a snapshot that is not stale.
     func find(_ request: Request, excluding failed: [LazyHandlers]) -> RegistryIndex.Finding? {
         while !isEmpty.load(ordering: .acquiring) {
-            // A handler is retired after the places have changed, so the next snapshot does not have it.
+            // A handler is retired after the entries have changed, so the next snapshot does not contain it.
             do throws(RegistryIndex.StaleIndexError) { return try snapshot().find(request, excluding: failed) } catch {}
         }
         return nil
@@ -139,7 +141,7 @@ public final class ProtocolRegistry: Sendable {
 
 typealias RegistrationNumber = UInt64
 
-/// A handler's place in a registry, or that of several that are made together.
+/// The place of a handler in a registry, or of several handlers that are made together.
 public struct Registration: Sendable {
     let number: RegistrationNumber
 }

@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// A handler in a registry, and how many of its loads run.
+/// A handler in a registry, and the number of its running loads.
 package final class RegisteredHandler: Sendable {
     package let handler: any ProtocolHandler
     let registration: RegistrationNumber
 
-    /// Twice the number of loads that run; one more once the handler is retired.
+    /// Twice the number of running loads, plus one once the handler is retired.
     private let count = Atomic(0)
     private static let retired = 1
     private static let load = 2
@@ -18,7 +18,7 @@ package final class RegisteredHandler: Sendable {
         self.registration = registration
     }
 
-    /// Counts a load in, unless the handler was retired.
+    /// Counts a new load, unless the handler was retired.
     package func beginLoad() -> Bool {
         var old = count.load(ordering: .relaxed)
         while old & Self.retired == 0 {
@@ -44,7 +44,7 @@ package final class RegisteredHandler: Sendable {
         if isDrained { notify() }
     }
 
-    /// No load runs, and none will.
+    /// Calls the waiters: no load runs, and none will start.
     private func notify() {
         let waiters = waiters.withLock { waiters in
             defer { waiters = [] }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An immutable picture of a registry, by scheme.
+/// An immutable snapshot of a registry, by scheme.
 package final class RegistryIndex: Sendable {
-    /// What stands in one place of a registry.
+    /// The content of one place in a registry.
     enum Entry: Sendable {
         case handler(RegisteredHandler)
         case deferred(LazyHandlers)
@@ -35,20 +35,21 @@ package final class RegistryIndex: Sendable {
         schemes = byScheme.keys.sorted()
     }
 
-    /// What a look-up comes to.
+    /// The result of a look-up.
     package enum Finding {
-        /// This handler takes the request, and was counted in (``RegisteredHandler/beginLoad()``).
+        /// This handler takes the request, and counts its load (``RegisteredHandler/beginLoad()``).
         case handler(RegisteredHandler)
-        /// These have to be made before anybody can say more.
+        /// These handlers must be made before the look-up can continue.
         case deferred(LazyHandlers)
     }
 
-    /// The handler that takes a request was taken out since: another one may have its place, so a newer picture has to be looked at.
+    /// The handler that takes a request was removed after the snapshot. Another handler may have its place, so a newer
+    /// snapshot is needed.
     struct StaleIndexError: Error {}
 
-    /// The first handler that takes `request`, or the handlers that have to be made first.
+    /// Returns the first handler that takes `request`, or the handlers that must be made first.
     ///
-    /// - Parameter failed: those that could not be made, and are passed over.
+    /// - Parameter failed: handlers that could not be made, and are skipped.
     func find(_ request: Request, excluding failed: [LazyHandlers] = []) throws(StaleIndexError) -> Finding? {
         var finding: Finding?
         var isOutdated = false
@@ -67,7 +68,8 @@ package final class RegistryIndex: Sendable {
         return finding
     }
 
-    /// The handlers that a look-up for `request` comes to, each with what it answers, up to the one that takes it or has to be made.
+    /// Returns the handlers that a look-up for `request` reaches, with the decision of each, up to the one that takes
+    /// it or must be made.
     package func handlerCandidates(for request: Request, failed: [(LazyHandlers, LoadError)]) -> (
         asked: [HandlerCandidate], needed: LazyHandlers?
     ) {
@@ -100,7 +102,8 @@ package final class RegistryIndex: Sendable {
         return handler.canInit(request) ? nil : .cannotInit
     }
 
-    /// Offers the places of the request's scheme and those of any scheme, newest first, until `accepts` says yes. No other is asked: CAN-02.
+    /// Passes the entries for the request's scheme and for any scheme to `accepts`, newest first, until it returns
+    /// `true`. Other entries are not used (CAN-02).
     private func forEachEntry(for request: Request, until accepts: (Entry) -> Bool) {
         let named = byScheme[request.scheme] ?? []
         var (i, j) = (0, 0)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The URL schemes a handler is asked for.
+/// The URL schemes that a handler serves.
 public enum SchemeSet: Hashable, Sendable {
-    /// Each request, of any scheme.
+    /// Every request, of any scheme.
     case any
-    /// Requests of these schemes, in any case; the registry finds the handler by them without asking others.
+    /// Requests of these schemes, in any letter case. The registry finds the handler through an index, without calling
+    /// others.
     case only([String])
 
     public func contains(_ scheme: some StringProtocol) -> Bool {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// Takes a whole body into memory, for the forms that give it in one piece.
+/// Collects a whole body in memory, for the calls that return it in one piece.
 final class BodyAccumulator: DelegatingDelegate {
     typealias Outcome = Result<(Data, Response), LoadError>
 
@@ -14,13 +14,13 @@ final class BodyAccumulator: DelegatingDelegate {
         var waiter: (@Sendable (Outcome) -> Void)?
     }
 
-    /// What is set aside for a body before its bytes come, whatever length the response announces.
+    /// The most bytes that are reserved before the body arrives, whatever length the response announces.
     private static let reserveLimit: Int64 = 1 << 20
 
     let delegate: (any LoadDelegate)?
     private let state = Mutex(State())
 
-    /// Waits for the end, and takes the outcome then.
+    /// Waits for the end, and then takes the result.
     private let thread: LoadWaiter?
 
     init(delegate: (any LoadDelegate)?, for thread: LoadWaiter? = nil) {
@@ -28,18 +28,18 @@ final class BodyAccumulator: DelegatingDelegate {
         self.thread = thread
     }
 
-    /// The task was released while it was suspended, and who waits for it hears so.
+    /// Notifies the waiter if the task was released while it was suspended.
     deinit {
         guard let waiter = state.withLock({ $0.waiter.take() }) else { return }
         waiter(.failure(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")))
     }
 
-    /// The outcome, if the load has ended; from then on it is the caller's alone.
+    /// Removes and returns the result, if the load has ended.
     func takeResult() -> Outcome? {
         state.withLock { $0.outcome.take() }
     }
 
-    /// Calls `body` once, when the load has ended; at once, if it has already.
+    /// Calls `body` once when the load has ended, or immediately if it already has.
     func whenEnded(_ body: @escaping @Sendable (Outcome) -> Void) {
         let outcome = state.withLock { state -> Outcome? in
             if state.outcome == nil { state.waiter = body }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The body of a load, in the pieces in which it comes: never empty, of any size up to what the handler delivers at once.
+/// The body of a load in pieces, as it arrives. A piece is never empty, and no larger than one delivery of the handler.
 ///
-/// Read it once. A reader that does not ask for more pauses the handler; when the sequence and its iterators are let go, the load is cancelled.
-/// When the task that reads is cancelled, the next read cancels the load, drops the bytes that wait, and throws
-/// ``LoadError/Code/cancelled``.
-/// A reader that never has to wait gives way to others after every 16 pieces (`Task.yield()`).
+/// Read it once. A reader that does not request more pauses the handler. When the sequence and its iterators are
+/// released, the load is cancelled. When the reading task is cancelled, the next read cancels the load, drops the
+/// waiting bytes, and throws ``LoadError/Code/cancelled``. A reader that never has to wait yields to other tasks after
+/// every 16 pieces (`Task.yield()`).
 public struct ByteChunks: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
     public typealias Failure = LoadError
@@ -41,7 +41,7 @@ public struct ByteChunks: AsyncSequence, Sendable {
     }
 }
 
-/// Keeps a load alive for as long as someone may read from it.
+/// Keeps a load alive while a reader may read from it.
 final class ChunkSource: Sendable {
     let task: LoadTask
     let queue: ChunkQueue
@@ -53,7 +53,7 @@ final class ChunkSource: Sendable {
 
     deinit { task.cancel() }
 
-    /// The next piece, where no one has to wait for it: for a reader that was cancelled, that is the error.
+    /// Returns the next piece if it is available without waiting. For a cancelled reader, that is the error.
     func waitingPiece() -> ChunkQueue.Piece? {
         if Task.isCancelled {
             queue.cancel(LoadError(.cancelled, message: "the task that reads \(task.originalRequest.url.shortDescription) was cancelled"))

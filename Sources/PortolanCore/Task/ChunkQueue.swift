@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Hands a body over in pieces to one reader that asks for them: the sink of ``Loader/bytes(for:delegate:)``.
+/// Delivers a body in pieces to one reader that requests them: the sink of ``Loader/bytes(for:delegate:)``.
 ///
-/// When more bytes wait than the limit, the handler is paused, and resumed when half of them are read: memory stays within the limit and one
-/// delivery more.
+/// If more bytes wait than the limit, the handler is paused. It is resumed when half of them are read. Memory stays
+/// within the limit plus one delivery.
 final class ChunkQueue: DelegatingDelegate {
     typealias Piece = Result<[UInt8]?, LoadError>
     typealias Head = Result<Response, LoadError>
@@ -17,16 +17,16 @@ final class ChunkQueue: DelegatingDelegate {
         var first = 0
         var waiting = 0
         var end: Piece?
-        /// The reader has had the end.
+        /// The reader has received the end.
         var hasEnded = false
-        /// The reader was cancelled: the end is its error.
+        /// The reader was cancelled. The end is its error.
         var isCancelled = false
         var isPaused = false
         var headReader: (@Sendable (Head) -> Void)?
         var reader: (@Sendable (Piece) -> Void)?
     }
 
-    /// Small pieces are put together up to this size.
+    /// Small pieces are merged up to this size.
     private static let coalescedSize = 16 << 10
 
     let delegate: (any LoadDelegate)?
@@ -40,7 +40,7 @@ final class ChunkQueue: DelegatingDelegate {
 
     // MARK: The reader's side
 
-    /// Calls `body` once, with the response or why there is none.
+    /// Calls `body` once, with the response or the reason why there is none.
     func whenHeadIsKnown(_ body: @escaping @Sendable (Head) -> Void) {
         let head = state.withLock { state -> Head? in
             if state.head == nil { state.headReader = body }
@@ -51,7 +51,7 @@ final class ChunkQueue: DelegatingDelegate {
 
     var head: Head? { state.withLock { $0.head } }
 
-    /// The next piece, if there is one; `nil` in it is the end. One reader at a time.
+    /// Returns the next piece, if there is one. A `nil` inside the piece is the end. One reader at a time.
     func next(of task: LoadTask) -> Piece? {
         let (piece, resumes) = state.withLock { $0.next(limit: limit) }
         if resumes { task.readMore() }
@@ -74,7 +74,8 @@ final class ChunkQueue: DelegatingDelegate {
         if let piece { body(piece) }
     }
 
-    /// The reader wants nothing more: what waits is dropped, and it gets `error`, unless it has had the end already.
+    /// The reader wants nothing more. Drops the waiting bytes. The reader receives `error`, unless it has already
+    /// received the end.
     func cancel(_ error: LoadError) {
         state.withLock { $0.cancel(error) }
     }
@@ -148,7 +149,7 @@ extension ChunkQueue.State {
         (first, waiting) = (0, 0)
     }
 
-    /// - Returns: the reader to whom the chunk goes at once, if one waits.
+    /// - Returns: the waiting reader that receives the chunk immediately, if there is one.
     fileprivate mutating func append(
         _ chunk: [UInt8], limit: Int, coalescedSize: Int
     ) -> ((@Sendable (ChunkQueue.Piece) -> Void)?, Flow) {

@@ -2,11 +2,11 @@
 
 import HTTPTypes
 
-/// The last client of the chain: counts, and tells the task's delegate, when nobody else does.
+/// The last client of the chain. It updates the counts and notifies the task's delegate, one call at a time.
 final class DelegateClient: ProtocolClient {
-    /// `nil` where a suspended task was released: its load is being stopped.
+    /// `nil` if a suspended task was released: its load is being stopped.
     private weak let task: LoadTask?
-    // The task's own: reaching through it would count a reference at each event.
+    // The task's delegate. Access through `task` would count a reference at each event.
     private let delegate: any LoadDelegate
 
     init(task: LoadTask) {
@@ -77,7 +77,7 @@ final class DelegateClient: ProtocolClient {
         guard let task else { return }
         var isNoted = false
         task.resetIdleTimer { isNoted = $0.note(step, at: $1) }
-        // What the metrics have no room for, a slow delegate need not keep either.
+        // If the metrics have no room for a step, a slow delegate does not have to buffer it either.
         if isNoted { task.notifyDelegate(.step(step)) }
     }
 
@@ -119,7 +119,7 @@ final class DelegateClient: ProtocolClient {
         LoadError(.cancelled, message: "the task for which \(request.url.shortDescription) was to be loaded has been released")
     }
 
-    /// A delegate that has had enough ends the load like any other canceller.
+    /// A delegate that returns `.stopped` cancels the load, as any other caller does.
     private func answer(_ flow: Flow, of task: LoadTask) -> Flow {
         if flow == .stopped { task.cancel() }
         return flow

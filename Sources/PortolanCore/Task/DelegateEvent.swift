@@ -2,7 +2,7 @@
 
 import HTTPTypes
 
-/// Something that a delegate is told, kept for later: bytes are copied.
+/// An event for a delegate, buffered for later. Bytes are copied.
 enum DelegateEvent {
     case response(Response)
     case data([UInt8])
@@ -20,15 +20,15 @@ enum DelegateEvent {
     case innerEnded(LoadTask, LoadError?)
     case end(LoadError?)
 
-    /// What a piece of body costs in a queue beside its bytes, about.
+    /// The approximate cost in bytes of a piece of body in a queue, in addition to its own bytes.
     static let overhead = 64
 
-    /// How many bytes of memory it keeps, where it is a piece of body.
+    /// The bytes of memory that a piece of body occupies; 0 for other events.
     var size: Int {
         if case .data(let bytes) = self { bytes.count + Self.overhead } else { 0 }
     }
 
-    /// Whether the delegate answers how to go on.
+    /// Whether the delegate's return value decides how the load continues.
     var isDelivery: Bool {
         switch self {
         case .response, .data: true
@@ -38,7 +38,8 @@ enum DelegateEvent {
         }
     }
 
-    /// Whether it tells of a load inside: then it is told in any case, so that each that began also ends.
+    /// Whether the event concerns a nested load. Such events are always delivered, so that each nested load that began
+    /// also ends.
     var isAboutInner: Bool {
         switch self {
         case .innerBegan, .innerEnded: true
@@ -46,14 +47,14 @@ enum DelegateEvent {
         }
     }
 
-    /// Whether it comes to a delegate whose task is suspended, too.
+    /// Whether the event is delivered even while the task is suspended.
     var ignoresSuspension: Bool {
         if case .end(.some) = self { true } else { isAboutInner }
     }
 
-    /// Tells `delegate`.
+    /// Delivers the event to `delegate`.
     ///
-    /// - Returns: its answer; `nil` where the event has none.
+    /// - Returns: the delegate's return value; `nil` if the event has none.
     func deliver(to delegate: any LoadDelegate, of task: LoadTask) -> Flow? {
         switch self {
         case .response(let response): return delegate.loadTask(task, didReceive: response)
@@ -78,33 +79,34 @@ enum DelegateEvent {
     }
 }
 
-/// Events that wait for a delegate, in their order.
+/// Events that wait for a delegate, in order.
 struct DelegateEventQueue {
     private var events: [DelegateEvent] = []
-    /// The first event that was not taken.
+    /// The index of the first event that was not taken.
     private var first = 0
-    /// Bytes of body in it, and what their pieces cost.
+    /// Bytes of body in the queue, including the overhead of the pieces.
     private(set) var size = 0
-    /// Responses and pieces of body in it.
+    /// The number of responses and pieces of body in the queue.
     private(set) var deliveries = 0
 
-    /// Where more responses and pieces of body wait than these, small pieces are put together up to the size.
+    /// If at least `mostPieces` responses and pieces of body wait, small pieces are merged up to `coalescedSize` bytes.
     static let (mostPieces, coalescedSize) = (64, 16 << 10)
-    /// With more events than these waiting, a load is ended: only a handler that never stops has them.
+    /// If more events wait, the load is ended. Only a handler that never stops reaches this limit.
     static let mostEvents = 16384
 
     var isEmpty: Bool { first == events.count }
-    /// How many events wait.
+    /// The number of waiting events.
     var count: Int { events.count - first }
     var isOverfull: Bool { count > Self.mostEvents }
 
-    /// Whether the load's end waits here.
+    /// Whether the load's end is in the queue.
     var holdsEnd: Bool {
         if case .end? = events.last { !isEmpty } else { false }
     }
 
-    /// - Parameter isLast: whether a failure drops what waits, whatever it is; being cancelled always does.
-    /// - Returns: events that nobody will hear of: to be let go of when no lock is held, for that may answer them.
+    /// - Parameter isLast: whether every failure drops the waiting events. A cancellation always does.
+    /// - Returns: events that nothing will deliver. They must be released without a lock, because their release may
+    ///   answer them.
     mutating func put(_ event: DelegateEvent, droppingAtFailure isLast: Bool = false) -> [DelegateEvent] {
         var dropped: [DelegateEvent] = []
         if case .end(let error?) = event, isLast || error.code == .cancelled {
@@ -124,7 +126,7 @@ struct DelegateEventQueue {
         return dropped
     }
 
-    /// What a new event does to the last one that waits, where nobody can tell the difference.
+    /// How a new event changes the last waiting one, if the delegate cannot notice the difference.
     private enum Merger {
         case none, append([UInt8]), drop, removeLast
     }
@@ -141,14 +143,14 @@ struct DelegateEventQueue {
         }
     }
 
-    /// - Returns: `false` where `event` is one of its own.
+    /// - Returns: `false` if `event` must be queued separately.
     private mutating func merge(_ event: DelegateEvent) -> Bool {
         switch merger(of: event) {
         case .none: return false
         case .drop: break
         case .removeLast: events.removeLast()
         case .append(let bytes):
-            // Out of the array meanwhile, so that it is not copied.
+            // Removed from the array meanwhile, so that the bytes are not copied.
             guard case .data(var last)? = events.popLast() else { return false }
             last += bytes
             events.append(.data(last))
@@ -157,7 +159,7 @@ struct DelegateEventQueue {
         return true
     }
 
-    /// The next event; of a suspended task only one that comes all the same.
+    /// Returns the next event. For a suspended task, only an event that ignores the suspension.
     mutating func take(isSuspended: Bool) -> DelegateEvent? {
         guard first < events.count, !isSuspended || events[first].ignoresSuspension else { return nil }
         let event = events[first]

@@ -2,33 +2,35 @@
 
 import Synchronization
 
-/// Lets one call at a time through to a task's delegate, whichever load asks for it: the task's own, or one inside it.
+/// Serializes the calls to a task's delegate, from the task's own load and from nested loads.
 ///
-/// Nobody waits, and no lock is held during a call: what comes during another call, or while the task is suspended, is put off, and told by
-/// whoever leaves. Without any of that an event costs one exchange before and one after its delivery.
+/// Non-blocking, and no lock is held during a call. Events that come during another call, or while the task is
+/// suspended, are queued. The thread that releases the delegate delivers them. Without such events, a delivery costs
+/// one exchange before and one after it.
 ///
-/// A run of data costs less: it enters once and holds, so that each event after the first only looks. Another event of the same load takes
-/// the gate over, for a load's own events never overlap (``EventStateMachine``). Whoever else wants in asks with ``share()``, and for good: then
-/// the run is made to leave (``endRetention()``) when none of its events is with the delegate.
+/// A run of data costs less: it acquires the delegate once and retains it, so that each later event only reads the
+/// flags. Another event of the same load takes the delegate over, because a load's own events never overlap
+/// (``EventStateMachine``). Nested loads call ``share()`` once and for all later events. The run of data then has to
+/// release the delegate (``endRetention()``) as soon as none of its events is being delivered.
 struct DelegateSerializer: ~Copyable, Sendable {
-    /// A call is with the delegate.
+    /// The delegate is acquired.
     private static let busy: UInt8 = 1 << 0
-    /// Something was put off. Only a holder of the lock sets `busy` then.
+    /// Events are queued. Only a holder of the lock sets `busy` then.
     private static let pending: UInt8 = 1 << 1
     /// The task is suspended.
     private static let suspended: UInt8 = 1 << 2
-    /// The end was told: nothing comes after it. Changed with the lock.
+    /// The end was delivered: nothing follows it. Changed under the lock.
     private static let closed: UInt8 = 1 << 3
-    /// A run of data holds in, also between its events; always with `busy`.
+    /// A run of data retains the delegate, also between its events. Always set together with `busy`.
     private static let retained: UInt8 = 1 << 4
-    /// Others than the load itself want in at times: no run of data holds in any more.
+    /// Nested loads use the delegate, too: a run of data no longer retains it.
     private static let shared: UInt8 = 1 << 5
 
     private let flags = Atomic<UInt8>(0)
     private let queue = Mutex(DelegateEventQueue())
 
-    /// - Parameter holds: whether what enters is data, which may stay in.
-    /// - Returns: whether the delegate may be called now; then ``release(performing:)`` must follow.
+    /// - Parameter holds: whether the event is data, which may retain the delegate.
+    /// - Returns: whether the delegate may be called now. If so, ``release(performing:)`` must follow.
     func tryAcquire(holding holds: Bool = false) -> Bool {
         let seen = flags.load(ordering: .relaxed)
         if seen == Self.busy | Self.retained {
@@ -38,7 +40,8 @@ struct DelegateSerializer: ~Copyable, Sendable {
         return exchange(seen, for: seen | (holds && seen == 0 ? Self.busy | Self.retained : Self.busy))
     }
 
-    /// The call has returned: tells what was put off meanwhile, unless the event holds in.
+    /// The call has returned. Delivers the events that were queued meanwhile, unless a run of data retains the
+    /// delegate.
     func release(performing perform: (DelegateEvent) -> Void) {
         let seen = flags.load(ordering: .relaxed)
         guard seen & Self.retained == 0 else { return }
@@ -50,28 +53,29 @@ struct DelegateSerializer: ~Copyable, Sendable {
         flags.compareExchange(expected: old, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed).exchanged
     }
 
-    // MARK: A run of data that holds in
+    // MARK: Retention by a run of data
 
-    /// Others want in, now and later.
+    /// Records that nested loads use the delegate, now and later.
     func share() {
         flags.bitwiseOr(Self.shared, ordering: .acquiringAndReleasing)
     }
 
     var isRetained: Bool { flags.load(ordering: .relaxed) & Self.retained != 0 }
 
-    /// Ends the stay of a run of data. Only while none of its events is with the delegate.
+    /// Ends the retention by a run of data. Call it only while none of its events is being delivered.
     ///
-    /// - Returns: whether this ended it, and nobody else: then ``release(performing:)`` must follow.
+    /// - Returns: whether this call ended it, and no other one did. If so, ``release(performing:)`` must follow.
     func endRetention() -> Bool {
         guard isRetained else { return false }
         return flags.bitwiseAnd(~Self.retained, ordering: .acquiringAndReleasing).oldValue & Self.retained != 0
     }
 
-    // MARK: What is put off
+    // MARK: Queued events
 
-    /// Keeps an event that found the gate shut.
+    /// Queues an event because the delegate could not be acquired.
     ///
-    /// - Returns: whether it opened meanwhile: then ``release(performing:)`` must follow, as after a call.
+    /// - Returns: whether the delegate became free meanwhile. If so, ``release(performing:)`` must follow, as after a
+    ///   call.
     func deferEvent(_ event: DelegateEvent) -> Bool {
         let (enters, dropped) = queue.withLock { queue -> (Bool, [DelegateEvent]) in
             let seen = flags.load(ordering: .relaxed)
@@ -85,12 +89,12 @@ struct DelegateSerializer: ~Copyable, Sendable {
         return enters
     }
 
-    /// Whether more waits than a sound load ever has.
+    /// Whether more events wait than any correct load has.
     var isOverfull: Bool { queue.withLock { $0.isOverfull } }
 
-    /// Tells of `error` in place of an end that a suspension holds back, and of all that waits before it.
+    /// Delivers `error` in place of an end that a suspension holds back, and drops the events before it.
     ///
-    /// - Returns: whether the delegate may be called: then ``release(performing:)`` must follow.
+    /// - Returns: whether the delegate may be called. If so, ``release(performing:)`` must follow.
     func cancelWaitingEnd(_ error: LoadError) -> Bool {
         let (enters, dropped) = queue.withLock { queue -> (Bool, [DelegateEvent]) in
             guard queue.holdsEnd else { return (false, []) }
@@ -101,7 +105,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
         return enters
     }
 
-    /// From inside the last call: nothing passes after it.
+    /// Called before the last delegate call: nothing passes after that.
     func close() {
         let dropped = queue.withLock { queue in
             flags.bitwiseOr(Self.closed, ordering: .relaxed)
@@ -110,14 +114,15 @@ struct DelegateSerializer: ~Copyable, Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    /// The task is suspended: from now on everything is put off.
+    /// The task is suspended. From now on all events are queued.
     func beginSuspension() {
         flags.bitwiseOr(Self.suspended, ordering: .acquiringAndReleasing)
     }
 
     /// The task is no longer suspended.
     ///
-    /// - Returns: whether ``release(performing:)`` must follow, and whether responses or data were put off: then their answers say how to go on.
+    /// - Returns: whether ``release(performing:)`` must follow, and whether responses or data were queued. In that case
+    ///   their return values decide how the load continues.
     func endSuspension() -> (enters: Bool, hasDeliveries: Bool) {
         guard flags.load(ordering: .relaxed) & Self.suspended != 0 else { return (false, false) }
         return queue.withLock { queue in
@@ -126,10 +131,11 @@ struct DelegateSerializer: ~Copyable, Sendable {
         }
     }
 
-    /// With the lock.
+    /// Called with the lock held.
     private func acquireIfFree(_ old: UInt8, isWorthIt: Bool) -> Bool {
         guard isWorthIt, old & Self.busy == 0 else { return false }
-        // It must not have been entered since `old` was seen: `pending` keeps others from that, unless it was not set.
+        // The delegate must not have been acquired since `old` was read. `pending` prevents that, unless it was not
+        // set.
         return flags.bitwiseOr(Self.busy, ordering: .acquiringAndReleasing).oldValue & Self.busy == 0
     }
 

@@ -2,12 +2,12 @@
 
 /// Where a delegate is called.
 public struct DeliveryQueue: Sendable {
-    /// Runs jobs one after another, in order; `nil`: on the load's own threads, without a copy of the bytes.
+    /// Runs jobs one after another, in order. `nil`: on the load's own threads, without a copy of the bytes.
     let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
-    /// A queue of the caller's.
+    /// A queue that the caller provides.
     ///
-    /// - Parameter enqueue: runs what it is given later, in order, one at a time: `{ queue.async(execute: $0) }`.
+    /// - Parameter enqueue: runs each closure later, in order, one at a time: `{ queue.async(execute: $0) }`.
     public init(_ enqueue: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         self.enqueue = enqueue
     }
@@ -16,15 +16,17 @@ public struct DeliveryQueue: Sendable {
         enqueue = nil
     }
 
-    /// On whatever thread the event happens: the fastest, and bytes are lent.
+    /// Calls the delegate on the thread where the event happens. The fastest queue: bytes are borrowed.
     ///
-    /// A delegate that blocks there holds up its own load, and possibly others: on the thread of an event loop, all loads of the loop. To
-    /// wait there for another load fails with ``LoadError/Code/noResources`` (``Loader/waitForData(for:delegate:)``).
+    /// A delegate that blocks there delays its own load, and possibly others: on the thread of an event loop, all loads
+    /// of that loop. Waiting there for another load fails with ``LoadError/Code/noResources``
+    /// (``Loader/waitForData(for:delegate:)``).
     public static let immediate = DeliveryQueue()
 
-    /// On threads of Portolan's own, never those of event loops: a delegate or completion handler may block there, for other loads, too.
+    /// Calls the delegate on Portolan's own threads, never on those of event loops. A delegate or completion handler
+    /// may block there, also for other loads.
     ///
-    /// 8 threads, and more while all of them are blocked, up to 512. Calls for one load are serial and in order; those for different loads
-    /// are neither.
+    /// 8 threads, and more while all of them are blocked, up to 512. Calls for one load are serial and in order. Calls
+    /// for different loads are neither.
     public static let background = DeliveryQueue { DeliveryThreads.shared.run($0) }
 }

@@ -2,15 +2,16 @@
 
 import Synchronization
 
-/// The threads of ``DeliveryQueue/background``: a few, and more where all of them are blocked.
+/// The threads of ``DeliveryQueue/background``: a few, and more if all of them are blocked.
 ///
-/// Handlers may block for what other handlers do, so a fixed number of threads would end in a deadlock. Where jobs wait and none has begun
-/// for ``patience``, the number of threads is doubled, up to ``mostThreads``; threads without a job end after a while.
+/// Handlers may block until other handlers act, so a fixed number of threads would end in a deadlock. If jobs wait and
+/// none has begun for ``patience``, the number of threads is doubled, up to ``mostThreads``. Threads without a job end
+/// after a while.
 package final class DeliveryThreads: Sendable {
     package static let shared = DeliveryThreads()
-    /// How many jobs run at once while each ends soon.
+    /// The number of jobs that run at once while jobs end quickly.
     package static let usual = 8
-    /// How many threads there are at most.
+    /// The maximum number of threads.
     package static let mostThreads = 512
     private static let patience = Duration.milliseconds(20)
 
@@ -19,7 +20,7 @@ package final class DeliveryThreads: Sendable {
 
     package init() {}
 
-    /// Runs `job` soon, or when there is a thread for it: a call that is owed is not lost.
+    /// Runs `job` soon, or when a thread is available for it. The call is never lost.
     package func run(_ job: @escaping @Sendable () -> Void) {
         pool.runEventually(job)
         if pool.hasWaiting { watch() }
@@ -40,7 +41,7 @@ package final class DeliveryThreads: Sendable {
             let busy = threads - idle
             pool.runWaiting(atMost: max(idle, min(busy, Self.mostThreads - busy)))
         }
-        // Also what waits for a thread now may wait for a place later.
+        // A job that waits for a thread now may wait for a place later.
         if pool.hasWaiting { watch() }
     }
 

@@ -2,54 +2,58 @@
 
 public import HTTPTypes
 
-/// Follows a load, in the order in which things happen, and decides where it asks.
+/// Receives the events of a load in order, and makes the decisions that the load requests.
 ///
-/// Calls are serial, those that loads inside this one bring too, on the ``DeliveryQueue`` that the load was started with. Every member has a default: data is dropped, redirects are followed,
-/// challenges get default handling.
+/// Calls are serial, including those of nested loads, on the ``DeliveryQueue`` that the load was started with. Every
+/// member has a default: data is dropped, redirects are followed, challenges get default handling.
 public protocol LoadDelegate: AnyObject, Sendable {
-    /// The response; again for each part of a multipart load.
+    /// The response. Comes again for each part of a multipart load.
     ///
-    /// - Returns: `.pause` delivers nothing more until ``LoadTask/resume()``; `.stopped` ends the load as ``LoadTask/cancel()`` does.
+    /// - Returns: `.pause` to receive nothing more until ``LoadTask/resume()``; `.stopped` to end the load as
+    ///   ``LoadTask/cancel()`` does.
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow
 
-    /// The next bytes, lent until the call returns: copy what you keep. Answers as for the response.
+    /// The next bytes, borrowed until the call returns: copy what you keep. The return value has the same meaning as
+    /// for the response.
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response)
-    /// The request is sent again, and `response` is not delivered: a 401 or 407 that a credential answers, of the URL's user as of a delegate's, or a 417. For
-    /// those who look on.
+    /// The request is sent again, and `response` is not delivered: a 401 or 407 that a credential answers, from the URL
+    /// or from a delegate, or a 417. For observers.
     func loadTask(_ task: LoadTask, willResendAfter response: Response)
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields)
     func loadTask(_ task: LoadTask, didReach step: LoadStep)
-    /// More of the request's body is on its way; the counts are in ``LoadTask/progress``.
+    /// More of the request's body is being sent. The counts are in ``LoadTask/progress``.
     func loadTaskDidSend(_ task: LoadTask)
 
     /// - Parameters:
-    ///   - task: the load; ``LoadTask/currentRequest`` is still what the redirect answers.
-    ///   - request: what would be loaded next, credentials for another origin already taken out.
-    ///   - response: the redirect itself.
-    ///   - decide: to be called once, now or later, from any thread; where it is let go of without a call, the redirect is followed.
+    ///   - task: the load; ``LoadTask/currentRequest`` is still the request that was redirected.
+    ///   - request: the proposed next request, without credentials if it goes to another origin.
+    ///   - response: the redirect response.
+    ///   - decide: must be called once, immediately or later, on any thread. If it is released without a call, the
+    ///     redirect is followed.
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
 
-    /// To be answered once, now or later, from any thread.
+    /// A challenge. It must be answered once, immediately or later, on any thread.
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge)
 
-    /// The challenge need no longer be answered.
+    /// The challenge no longer has to be answered.
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge)
 
-    /// The request's body has to be sent again. By default it is the request's own, if it can be read twice.
+    /// The request's body must be sent again. The default is the request's own body, if it can be read twice.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
 
-    /// A load inside this one began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``): what a layered scheme holds, or what a
-    /// handler asks for again. For those who look on: its bytes go to the handler that opened it, its redirects and challenges come here as
-    /// the task's own.
+    /// A nested load began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``): the content of a layered
+    /// scheme, or a further request of a handler. For observers: its bytes go to the handler that opened it, and its
+    /// redirects and challenges come here like the task's own.
     func loadTask(_ task: LoadTask, didBegin inner: LoadTask)
 
-    /// Each load inside that began also ends, before the one around it; `nil` where it is complete.
+    /// A nested load ended. Each one that began also ends, before the load around it. `error` is `nil` if it is
+    /// complete.
     func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?)
 
-    /// The last call; `nil` where the load is complete.
+    /// The last call. `error` is `nil` if the load is complete.
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?)
 }
 
@@ -77,19 +81,19 @@ extension LoadDelegate {
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
 }
 
-/// A delegate that keeps what it is for, and hands everything else to another one, if there is one.
+/// A delegate that handles some events itself, and forwards all others to another delegate, if there is one.
 protocol DelegatingDelegate: LoadDelegate {
     var delegate: (any LoadDelegate)? { get }
 }
 
-/// A delegate that holds events back while its task is suspended.
+/// A delegate that buffers events while its task is suspended.
 protocol EventHoldingDelegate: LoadDelegate {
     func taskWasResumed(_ task: LoadTask)
-    /// The task was cancelled after its load had ended: if that end is held back, it is told as `error`.
+    /// The task was cancelled after its load had ended. If the end is still buffered, it is delivered as `error`.
     func taskWasCancelled(_ task: LoadTask, _ error: LoadError)
 }
 
-/// What decides when there is no delegate.
+/// Makes the default decisions if there is no delegate.
 private final class NoDelegate: LoadDelegate {
     static let shared = NoDelegate()
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a load is, at one moment.
+/// The progress of a load at one moment.
 public struct LoadProgress: Hashable, Sendable {
-    /// Bytes of body received; of the current part, where there are several.
+    /// Bytes of body received; in a multipart load, those of the current part.
     public var received: Int64
     /// Bytes of body that the response announced.
     public var expected: Int64?
@@ -10,7 +10,7 @@ public struct LoadProgress: Hashable, Sendable {
     public var sent: Int64
     public var expectedToSend: Int64?
 
-    /// Between 0 and 1; `nil` where the length is not known.
+    /// Between 0 and 1; `nil` if the length is unknown.
     public var fractionReceived: Double? {
         guard let expected else { return nil }
         return expected == 0 ? 1 : min(1, Double(received) / Double(expected))

@@ -2,21 +2,21 @@
 
 import Synchronization
 
-/// How the delegate is called: one call at a time, whichever load asks for it.
+/// Calls the delegate, one call at a time, for the task's own load and for nested loads.
 extension LoadTask {
-    /// Calls the delegate for the load itself, or has it called by whoever is with it just now.
+    /// Calls the delegate for the load itself, or leaves the event to the current holder of the delegate.
     func notifyDelegate(_ event: DelegateEvent) {
         guard acquireDelegate(or: event) else { return }
         perform(event)
         releaseDelegate()
     }
 
-    /// For an event of the load itself.
+    /// Acquires the delegate for an event of the load itself.
     ///
     /// - Parameters:
-    ///   - holds: whether it is data, which may stay behind the gate until the next event.
-    ///   - event: put off where the delegate can't be called now. As a value that is made only then: it may be large.
-    /// - Returns: whether the delegate may be called now; then ``releaseDelegate()`` must follow.
+    ///   - holds: whether the event is data, which may retain the delegate until the next event.
+    ///   - event: queued if the delegate cannot be called now. Evaluated only in that case, because it may be large.
+    /// - Returns: whether the delegate may be called now. If so, ``releaseDelegate()`` must follow.
     func acquireDelegate(holding holds: Bool = false, or event: @autoclosure () -> DelegateEvent) -> Bool {
         if delegateSerializer.tryAcquire(holding: holds) { return true }
         if delegateSerializer.endRetention() {
@@ -32,7 +32,7 @@ extension LoadTask {
         if delegateSerializer.isOverfull { endForEvents() }
     }
 
-    /// More events wait for the delegate than a sound load ever has.
+    /// Ends the load because more events wait for the delegate than any correct load has.
     func endForEvents() {
         end(
             with: LoadError(
@@ -42,7 +42,8 @@ extension LoadTask {
                     + "return from its calls sooner, or cancel a suspended task"))
     }
 
-    /// As ``tell(_:)``, for a load inside: it comes at any time, also between two pieces of data for which the gate is kept.
+    /// Does what ``notifyDelegate(_:)`` does, for a nested load. Its events come at any time, also between two pieces
+    /// of data while the delegate is retained.
     func notifyDelegateOfNestedLoad(_ event: DelegateEvent) {
         delegateSerializer.share()
         if delegateSerializer.tryAcquire() {
@@ -57,7 +58,8 @@ extension LoadTask {
         }
     }
 
-    /// Tells what waits behind the gate that a run of data kept. Only while none of its events is with the delegate.
+    /// Delivers the events that wait because a run of data retains the delegate. Call it only while none of its events
+    /// is being delivered.
     func yieldDelegate() {
         if delegateSerializer.endRetention() { releaseDelegate() }
     }
@@ -66,7 +68,8 @@ extension LoadTask {
         delegateSerializer.release { perform($0) }
     }
 
-    /// The load is over, and a suspension keeps that from the delegate: who cancels then wants no more than the end.
+    /// The load is over, but a suspension keeps the end from the delegate. After a cancel, only the
+    /// end is delivered, and the beginnings and ends of nested loads.
     func cancelWaitingEnd(_ error: LoadError) {
         if delegateSerializer.cancelWaitingEnd(error) { releaseDelegate() }
         (delegate as? any EventHoldingDelegate)?.taskWasCancelled(self, error)
@@ -86,7 +89,7 @@ extension LoadTask {
         }
     }
 
-    /// As ``tell(_:)`` of the end: the one event that each load has.
+    /// Does what ``notifyDelegate(_:)`` does, for the end, the one event that each load has.
     func notifyDelegateOfEnd(_ error: LoadError?) {
         guard acquireDelegate(or: .end(error)) else { return }
         closeGate()
@@ -94,20 +97,21 @@ extension LoadTask {
         releaseDelegate()
     }
 
-    /// Behind the gate: the end is told next.
+    /// Called while the delegate is acquired: the end is delivered next.
     private func closeGate() {
         _ = endInnerLoads(around: self)
         delegateSerializer.close()
     }
 
-    // MARK: Loads inside
+    // MARK: Nested loads
 
-    /// The caller's own load that this one lies in, at any depth; itself, where it is one.
+    /// The caller's own load that this one is nested in, at any depth; this load itself if it is the caller's own.
     var outermost: LoadTask { parent?.outermost ?? self }
 
-    /// Behind the gate: tells the delegate of the end of each load inside `outer` that it takes for running, the innermost first.
+    /// Notifies the delegate of the end of each load inside `outer` that it considers running, the innermost first.
+    /// Called while the delegate is acquired.
     ///
-    /// - Returns: whether the delegate took `outer` itself for running; now it does not.
+    /// - Returns: whether the delegate considered `outer` itself running. It no longer does.
     private func endInnerLoads(around outer: LoadTask) -> Bool {
         let (ended, wasOpen) = innerLoads.withLock { open -> ([LoadTask], Bool) in
             guard !open.isEmpty else { return ([], false) }

@@ -6,31 +6,33 @@ import Synchronization
 ///
 /// Every member may be called from any thread, at any moment of the load.
 ///
-/// A running task lives until its load has ended, also if nothing else refers to it. A suspended one, or one whose delegate has answered `.pause`, lives as
-/// long as it is kept: when its last reference is released, the load is stopped, its connection is closed, and its delegate hears nothing more.
+/// A running task lives until its load has ended, even without other references. A suspended task, or one whose
+/// delegate returned `.pause`, lives only as long as it is referenced. When its last reference is released, the load is
+/// stopped, its connection is closed, and its delegate receives nothing more.
 public final class LoadTask: Sendable {
     /// The request that the task was made with.
     public let originalRequest: Request
     package let loader: Loader
     let delegate: any LoadDelegate
-    /// A limit on the whole body, for those who collect it.
+    /// A limit in bytes on the whole body, for callers that collect it.
     let bodyLimit: Int64?
-    /// The load that this one lies in, while that is kept; `nil` for a caller's own.
+    /// The parent load, while it exists; `nil` for a caller's own load.
     public weak let parent: LoadTask?
-    /// The thread that waits for it, where there is one.
+    /// The thread that waits for the task, if there is one.
     private let waiter: LoadWaiter?
     private let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
     let delegateSerializer = DelegateSerializer()
-    /// The loads inside this one, at any depth, of which its delegate has heard the beginning and not the end; only changed behind the gate.
+    /// The nested loads, at any depth, whose beginning the delegate has received, but not their end. Changed only while
+    /// the delegate is acquired.
     let innerLoads = Mutex<[LoadTask]>([])
     private let openQuestions = Atomic(0)
     private let queueWaits = Mutex(QueueWaits())
-    /// How many loads wait in a queue: those of this task, and those inside it.
+    /// The number of loads that wait in a queue: those of this task and those nested in it.
     private let queuedCount = Atomic(0)
 
-    /// - Parameter parent: the load that this one lies in.
+    /// - Parameter parent: the load that this one is nested in.
     init(
         _ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil, parent: LoadTask? = nil,
         waiter: LoadWaiter? = nil
@@ -43,12 +45,13 @@ public final class LoadTask: Sendable {
         self.waiter = waiter
         machine = Mutex(LoadTaskState(request: request))
         var defaults = loader.configuration.timeouts
-        // The outer load's limit on the whole holds for what lies inside, too; a second one of the same length would only race it.
+        // The outer load's total limit also covers nested loads. A second limit of the same length would only race it.
         if parent != nil { defaults.total = nil }
         timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: defaults))
     }
 
-    /// Nobody can resume it any more: where it was suspended, its load is stopped. The delegate can't be told: there is no task to name.
+    /// Stops the load if the task was suspended, because nothing can resume it any more. The delegate cannot be
+    /// notified: there is no task to pass.
     deinit {
         guard let (children, handlerLoad) = machine.withLock({ $0.isToStart ? nil : $0.ended() }) else { return }
         handlerLoad?.abandon()
@@ -59,7 +62,7 @@ public final class LoadTask: Sendable {
         if parent == nil { originalRequest.body?.discard() }
     }
 
-    // MARK: What is known of it
+    // MARK: Status
 
     public enum State: Hashable, Sendable {
         /// Made, not yet started by ``LoadTask/resume()``.
@@ -76,20 +79,20 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// What is loaded now: the original request, or where redirects led, in canonical form.
+    /// The current request, in canonical form: the original one, or the one that redirects led to.
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
     public var priority: LoadPriority { originalRequest.priority }
-    /// How many loads this one lies inside of; 0 for a caller's own.
+    /// The number of loads that this one is nested in; 0 for a caller's own load.
     public var nestingDepth: Int { originalRequest.nestingDepth }
 
-    // MARK: What the caller does
+    // MARK: The caller's control
 
-    /// Starts the task, or lets it go on after ``suspend()`` or a delegate's `.pause`.
+    /// Starts the task, or continues it after ``suspend()`` or a delegate's `.pause`.
     ///
-    /// Events may come before this returns, on this thread: a load whose handler needs nothing from outside may even end. So hold no lock that the
-    /// delegate takes.
+    /// Events may come on this thread before this call returns. A load whose handler needs nothing from outside may
+    /// even end. Hold no lock that the delegate takes.
     public func resume() {
         if !start() {
             resetIdleTimer()
@@ -101,7 +104,7 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// - Returns: `false` where it was started before.
+    /// - Returns: `false` if the task was started before.
     private func start() -> Bool {
         guard let chain = machine.withLock({ start(&$0) }) else { return false }
         timer.start(self)
@@ -109,24 +112,25 @@ public final class LoadTask: Sendable {
         return true
     }
 
-    /// Asks for nothing more until ``resume()``: the next delivery of the handler's is answered with a pause, so that it stops fetching.
+    /// Pauses the load until ``resume()``: the handler's next delivery returns `.pause`, so that the handler stops
+    /// fetching.
     ///
-    /// That delivery, and whatever else comes, waits for the resume; only failures and news of loads inside do not. A call that is with the
-    /// delegate just now ends in its own time.
+    /// That delivery and all later events wait for the resume, except failures and the beginnings and ends of nested
+    /// loads. A delegate call that is in progress is not interrupted.
     public func suspend() {
         suspend(unlessResumedSince: nil)
     }
 
     var resumeCount: Int { machine.withLock { $0.resumeCount } }
 
-    /// - Parameter count: what ``resumeCount`` was when the reason to suspend arose.
+    /// - Parameter count: the value of ``resumeCount`` when the reason to suspend arose.
     func suspend(unlessResumedSince count: Int?) {
         machine.withLock { machine in
             if machine.suspend(unlessResumedSince: count) { delegateSerializer.beginSuspension() }
         }
     }
 
-    /// - Returns: the clients behind each attempt, where the first is to be launched.
+    /// - Returns: the client chain of the handler loads, if the first one must be launched.
     private func start(_ machine: inout LoadTaskState) -> (any ProtocolClient)? {
         guard machine.isToStart else { return nil }
         let chain = makeChain()
@@ -135,12 +139,12 @@ public final class LoadTask: Sendable {
         return chain
     }
 
-    /// Ends the load with ``LoadError/Code/cancelled``. Once it has ended, does nothing.
+    /// Ends the load with ``LoadError/Code/cancelled``. Has no effect once the delegate has received the end.
     public func cancel() {
         end(with: LoadError(.cancelled, message: "the load of \(originalRequest.url.shortDescription) was cancelled"))
     }
 
-    // MARK: Attempts
+    // MARK: Handler loads
 
     private func makeChain() -> any ProtocolClient {
         let client = DelegateClient(task: self)
@@ -151,7 +155,7 @@ public final class LoadTask: Sendable {
     private typealias Failed = [(deferred: LazyHandlers, error: LoadError)]
 
     /// - Parameters:
-    ///   - chain: the clients behind each attempt.
+    ///   - chain: the clients of each handler load.
     ///   - failed: handlers that could not be made for the first request.
     private func launch(_ first: Request, _ chain: any ProtocolClient, failed: Failed = []) {
         var (upcoming, failed) = (Optional(first), failed)
@@ -169,7 +173,8 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// Launches when the handlers have been made; until then no attempt runs, and the task can be ended at any time.
+    /// Launches the request once the handlers have been made. Until then no handler load runs, and the task can be
+    /// ended at any time.
     private func launch(_ request: Request, _ chain: any ProtocolClient, after deferred: LazyHandlers, failed: Failed) {
         deferred.resolve { [self] outcome in
             resetIdleTimer()
@@ -194,11 +199,12 @@ public final class LoadTask: Sendable {
         handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
     }
 
-    /// Starts the task and sleeps until it has ended, and does its work meanwhile where it can. In the thread of its waiter.
+    /// Starts the task and sleeps until it has ended. Does the load's work meanwhile, if it can. Must be called on the
+    /// waiter's thread.
     ///
-    /// Where the thread may not wait, a load that could change something at a server (RFC 9110 §9.2.1) is not started.
+    /// If the thread must not wait, a load that could change something at a server (RFC 9110 §9.2.1) is not started.
     ///
-    /// - Throws: ``LoadError/Code/noResources`` where the thread may not wait.
+    /// - Throws: ``LoadError/Code/noResources`` if the thread must not wait, or if too many threads wait already.
     func run(_ waiter: LoadWaiter) throws(LoadError) {
         let isSafe = originalRequest.method.isSafe
         if isSafe { resume() }
@@ -225,21 +231,22 @@ public final class LoadTask: Sendable {
         machine.withLock { $0.keepWhileRunning(self) }
     }
 
-    /// The attempt has stopped delivering until the reader has room.
+    /// The handler load has stopped delivering until the reader has room.
     fileprivate func handlerLoadPaused() {
         machine.withLock { $0.keepWhileRunning(self) }
     }
 
-    /// Whether whoever delivers an event just now hands the gate over, where a run of data keeps it: the attempt, or the end that is coming.
+    /// Whether the delegate, if a run of data retains it, will be released anyway: by the current delivery or by the
+    /// coming end.
     var handlerLoadYieldsDelegate: Bool { machine.withLock { $0.handlerLoad }?.yieldsDelegate() ?? true }
 
-    /// Whether the caller wants nothing delivered; unlike ``state``, also after the handler's part has ended.
+    /// Whether the caller wants no deliveries. Unlike ``state``, this is valid after the handler's load has ended, too.
     var isSuspended: Bool { machine.withLock { $0.isSuspended } }
 
-    /// Why nothing comes, where the running load knows.
+    /// Why no events arrive, if the running load knows.
     var stallReason: String? { queueWait?.reason ?? machine.withLock { $0.handlerLoad }?.stallReason }
 
-    /// Whether it is the caller who keeps the load from going on.
+    /// Whether the load waits for its caller.
     var isWaitingForCaller: Bool {
         openQuestions.load(ordering: .relaxed) > 0
             || machine.withLock { $0.isSuspended || $0.handlerLoad?.isPaused == true }
@@ -247,16 +254,16 @@ public final class LoadTask: Sendable {
 
     // MARK: Queues
 
-    /// What the load waits for in a queue; `nil` while it waits in none.
+    /// What the load waits for in a queue; `nil` if it waits in none.
     var queueWait: QueueWait? { queueWaits.withLock { $0.first } }
 
-    /// When the load has waited in a queue for as long as it may; `nil`: no time is set.
+    /// When the load's wait in a queue reaches its limit; `nil` if there is no limit.
     var queueDeadline: Duration? { queueWaits.withLock { $0.deadline } }
 
-    /// What it has waited for in a queue for as long as it may.
+    /// The wait in a queue that has reached its limit at `time`.
     func expiredQueueWait(at time: Duration) -> QueueWait? { queueWaits.withLock { $0.expired(at: time) } }
 
-    /// Whether this load, or one inside it, waits in a queue.
+    /// Whether this load, or a nested one, waits in a queue.
     var isQueued: Bool { queuedCount.load(ordering: .relaxed) > 0 }
 
     func enterQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) {
@@ -266,7 +273,7 @@ public final class LoadTask: Sendable {
         timer.deadlineChanged(self)
     }
 
-    /// A deadline that is no longer kept brings the timer to look at the next one.
+    /// The timer is not changed. When it fires at a deadline that is no longer valid, it takes the next one.
     func leaveQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) {
         if queueWaits.withLock({ $0.leave(handlerLoad, mayReturn: mayReturn) }) { countQueued(-1) }
     }
@@ -282,7 +289,7 @@ public final class LoadTask: Sendable {
         parent?.countQueued(change)
     }
 
-    // MARK: Events that concern the task itself
+    // MARK: Events of the task itself
 
     func resetIdleTimer() {
         timer.resetIdleTimer()
@@ -294,14 +301,14 @@ public final class LoadTask: Sendable {
         machine.withLock { change(&$0.metrics, time) }
     }
 
-    /// As ``resetIdleTimer()`` and ``note(_:)``, with one look at the clock.
+    /// Combines ``resetIdleTimer()`` and ``note(_:)`` with one reading of the clock.
     func resetIdleTimer(_ change: (inout LoadMetrics, Duration) -> Void) {
         let time = timer.timedActivity()
         parent?.resetIdleTimer()
         machine.withLock { change(&$0.metrics, time) }
     }
 
-    /// The end has come; the delegate hears it once.
+    /// The load has ended. The delegate receives the end once.
     func ended(with error: LoadError?) {
         guard let (children, handlerLoad) = machine.withLock({ $0.ended() }) else { return }
         handlerLoad?.abandon()
@@ -352,7 +359,7 @@ extension LoadTask: CustomStringConvertible {
     public var description: String { "LoadTask(\(originalRequest.url.shortDescription), \(state))" }
 }
 
-// MARK: Loads inside this one
+// MARK: Nested loads
 
 extension LoadTask {
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
@@ -384,7 +391,8 @@ extension LoadTask {
         return NextHandlerLoad(next, of: self, client: client)
     }
 
-    /// Of a request that is made on behalf of `outer`: its marks, that of its handler, and those of the handlers between that and whoever asks.
+    /// Returns the loop guards for a request that is made on behalf of `outer`: those of `outer`, that of its handler,
+    /// and those of the handlers between that one and the requesting one.
     private func visitedHandlers(of outer: Request, and request: Request) -> [LoopGuard] {
         var visitedHandlers = outer.visitedHandlers
         if let handler = machine.withLock({ $0.handlerLoad })?.handler {
@@ -399,7 +407,7 @@ extension LoadTask {
     }
 }
 
-/// Whose load an attempt is, for the registry's count, the loader's log and the delegate's gate.
+/// Connects a handler load to the registry's count, the loader's log and the task's delegate.
 private struct HandlerLoadRecord: HandlerLoadObserver {
     let entry: RegisteredHandler
     let loader: Loader

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a task, through its attempts: which one runs, and who reports the end.
+/// The state of a task across its handler loads: which one runs, and who reports the end.
 struct LoadTaskState: ~Copyable {
     enum Phase {
         case created
-        /// A handler is looked up or started. A redirect that is followed meanwhile waits in `successor`, so that redirects do not nest.
+        /// A handler is being looked up or started. A redirect that is followed meanwhile waits in `successor`, so that
+        /// redirects do not nest.
         case launching(HandlerLoad?, successor: Request?)
         case running(HandlerLoad)
         case ended
@@ -14,11 +15,12 @@ struct LoadTaskState: ~Copyable {
     private(set) var request: Request
     private(set) var chain: (any ProtocolClient)?
     private(set) var isSuspended = false
-    /// The task itself, from its start to its end but while it is suspended or paused: who alone can resume it then keeps it.
+    /// Retains the task from its start to its end, except while it is suspended or paused. In those states only the
+    /// caller, who alone can resume it, retains it.
     private var running: LoadTask?
     var metrics = LoadMetrics()
     private(set) var resumeCount = 0
-    /// Someone ends the running attempt: no redirect of its is followed any more.
+    /// The running handler load is being ended. Its redirects are no longer followed.
     private var isEnding = false
     private var children: [ObjectIdentifier: NestedLoad] = [:]
 
@@ -42,7 +44,7 @@ struct LoadTaskState: ~Copyable {
         if case .created = phase { true } else { false }
     }
 
-    /// The first attempt is to be launched.
+    /// Prepares the launch of the first handler load.
     mutating func start(_ task: LoadTask, chain: any ProtocolClient) {
         phase = .launching(nil, successor: nil)
         running = task
@@ -50,9 +52,9 @@ struct LoadTaskState: ~Copyable {
         isSuspended = false
     }
 
-    /// A handler was found for `request`, and `handlerLoad` is about to be started.
+    /// A handler was found for `request`, and `handlerLoad` is about to start.
     ///
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     mutating func begin(_ handlerLoad: HandlerLoad, for request: Request) -> Bool {
         guard case .launching = phase else { return false }
         phase = .launching(handlerLoad, successor: nil)
@@ -61,9 +63,9 @@ struct LoadTaskState: ~Copyable {
         return true
     }
 
-    /// The attempt's start has returned.
+    /// The start of the handler load has returned.
     ///
-    /// - Returns: the request to be launched next, where a redirect was followed meanwhile.
+    /// - Returns: the request to launch next, if a redirect was followed meanwhile.
     mutating func takeSuccessor() -> Request? {
         guard case .launching(let handlerLoad, let successor) = phase else { return nil }
         if let successor {
@@ -74,9 +76,9 @@ struct LoadTaskState: ~Copyable {
         return nil
     }
 
-    /// A redirect is followed.
+    /// Follows a redirect.
     ///
-    /// - Returns: whether the caller is to launch it; otherwise whoever launches now does.
+    /// - Returns: whether the caller must launch it; otherwise the launch in progress does.
     mutating func follow(_ request: Request) -> Bool {
         guard !isEnding else { return false }
         switch phase {
@@ -92,8 +94,8 @@ struct LoadTaskState: ~Copyable {
         }
     }
 
-    /// - Parameter count: what ``resumeCount`` was when the reason to suspend arose.
-    /// - Returns: whether it is suspended now.
+    /// - Parameter count: the value of ``resumeCount`` when the reason to suspend arose.
+    /// - Returns: whether the task is suspended now.
     mutating func suspend(unlessResumedSince count: Int?) -> Bool {
         guard count == nil || count == resumeCount else { return false }
         isSuspended = true
@@ -102,7 +104,7 @@ struct LoadTaskState: ~Copyable {
         return true
     }
 
-    /// - Returns: the attempt, where it is to be resumed.
+    /// - Returns: the handler load, if it must be resumed.
     mutating func unsuspend(_ task: LoadTask) -> HandlerLoad? {
         isSuspended = false
         keepWhileRunning(task)
@@ -111,20 +113,21 @@ struct LoadTaskState: ~Copyable {
         return handlerLoad
     }
 
-    /// The attempt has paused, or goes on. Called after each of these, so that the last call sees what holds.
+    /// The handler load has paused or continued. Called after each of these, so that the last call sees the final
+    /// state.
     mutating func keepWhileRunning(_ task: LoadTask) {
         running = isOver || isToStart || isSuspended || handlerLoad?.isHeldByReader == true ? nil : task
     }
 
     enum End {
         case nothing
-        /// End this attempt; the end comes through its chain.
+        /// End this handler load. The end comes through its chain.
         case through(HandlerLoad)
-        /// No attempt runs: tell the caller.
+        /// No handler load runs: notify the caller directly.
         case direct
     }
 
-    /// Someone other than the handler ends the load.
+    /// Ends the load for a reason other than the handler's.
     mutating func end() -> End {
         switch phase {
         case .ended: return .nothing
@@ -136,9 +139,9 @@ struct LoadTaskState: ~Copyable {
         }
     }
 
-    /// The end has come to the end of the chain.
+    /// The end has passed through the whole chain.
     ///
-    /// - Returns: the loads inside this one and its attempt, to be stopped; `nil` where it had ended before.
+    /// - Returns: the nested loads and the handler load, which must be stopped; `nil` if the task had ended before.
     mutating func ended() -> (children: [NestedLoad], handlerLoad: HandlerLoad?)? {
         guard !isOver else { return nil }
         let handlerLoad = self.handlerLoad
@@ -147,7 +150,7 @@ struct LoadTaskState: ~Copyable {
         return (takeChildren(), handlerLoad)
     }
 
-    /// The loads inside the attempt that is over.
+    /// Removes and returns the loads that are nested in the handler load that is over.
     mutating func takeChildren() -> [NestedLoad] {
         guard !children.isEmpty else { return [] }
         defer { children = [:] }

@@ -15,7 +15,7 @@ struct LoadTimer: ~Copyable, Sendable {
     enum Alarm {
         case unset
         case set(ScheduledTimer)
-        /// For good.
+        /// Permanent.
         case stopped
     }
 
@@ -24,13 +24,13 @@ struct LoadTimer: ~Copyable, Sendable {
         self.timeouts = timeouts
     }
 
-    /// Since the start; zero before it.
+    /// The time since the start; zero before it.
     var elapsed: Duration {
         let start = startTime.load(ordering: .relaxed)
         return start == Self.notStarted ? .zero : .nanoseconds(clock.preciseNanosecondsNow &- start)
     }
 
-    /// As ``elapsed`` and ``resetIdleTimer()``, with one look at the clock.
+    /// Combines ``elapsed`` and ``resetIdleTimer()`` with one reading of the clock.
     func timedActivity() -> Duration {
         let now = clock.preciseNanosecondsNow
         lastActivity.store(now, ordering: .relaxed)
@@ -60,7 +60,7 @@ struct LoadTimer: ~Copyable, Sendable {
 
     var preciseNow: Duration { .nanoseconds(clock.preciseNanosecondsNow) }
 
-    /// The load waits in a queue from now on, which may have a limit.
+    /// The load begins to wait in a queue, which may have a limit.
     func deadlineChanged(_ task: LoadTask) {
         if task.queueDeadline != nil { arm(task) }
     }
@@ -71,7 +71,7 @@ struct LoadTimer: ~Copyable, Sendable {
         return [total, idle, task.queueDeadline].compactMap(\.self).min()
     }
 
-    /// Sets the alarm to the next deadline; an earlier alarm is called off.
+    /// Sets the timer to the next deadline, and cancels an earlier timer.
     private func arm(_ task: LoadTask) {
         let armed = alarm.withLock { current -> (alarm: ScheduledTimer, deadline: Duration, previous: Alarm)? in
             if case .stopped = current { return nil }
@@ -86,7 +86,7 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     private func expire(_ task: LoadTask) {
-        let now = preciseNow  // where the clock's coarse time has yet to reach the deadline, too
+        let now = preciseNow  // precise, because the clock's coarse time may not have reached the deadline yet
         if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
             return end(task, "\(task.originalRequest.url.shortDescription) took longer than \(total) in all")
         }

@@ -2,32 +2,33 @@
 
 public import FoundationEssentials
 
-/// The caller's forms: each is a delegate of its own kind on the same ``LoadTask``.
+/// The caller's convenience methods. Each one puts a different kind of delegate on the same ``LoadTask``.
 extension Loader {
     /// Loads a URL's whole body into memory.
     ///
     ///     let (body, response) = try await loader.data(from: "data:,Hello")
     ///
-    /// A load that needs nothing from outside ends without suspending the caller. Cancelling the surrounding task cancels the load.
+    /// A load that needs nothing from outside ends without suspending the caller. Cancelling the surrounding task
+    /// cancels the load.
     ///
-    /// - Throws: why the load failed; ``LoadError/Code/badURL`` if `url` is none.
+    /// - Throws: the reason why the load failed; ``LoadError/Code/badURL`` if `url` is not a URL.
     public func data(from url: String) async throws(LoadError) -> (Data, Response) {
         try await data(for: Request(url))
     }
 
-    /// Loads the whole body of a request into memory; of several parts, the last one.
+    /// Loads the whole body of a request into memory; of a multipart response, the last part.
     ///
-    /// The caller is suspended meanwhile and holds no thread.
+    /// The caller is suspended meanwhile and occupies no thread.
     ///
     /// - Parameters:
-    ///   - request: what to load.
-    ///   - delegate: hears of redirects, challenges and the like, on ``DeliveryQueue/background``, where it may block; not of the response and
-    ///     the data. All its calls come before the outcome.
-    /// - Throws: why the load failed; ``LoadError/Code/cancelled`` where the surrounding task was cancelled; ``LoadError/Code/limitExceeded``
-    ///   over ``Configuration/collectedBodyLimit``.
+    ///   - request: the request to load.
+    ///   - delegate: receives redirects, challenges and similar events, but not the response and the data. It is called
+    ///     on ``DeliveryQueue/background``, where it may block. All its calls come before the result.
+    /// - Throws: the reason why the load failed; ``LoadError/Code/cancelled`` if the surrounding task was cancelled;
+    ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/collectedBodyLimit``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, collector) = collect(request, delegate, on: .background)
-        // Nothing is loaded for a caller who is cancelled already. With a delegate, the end comes from its queue.
+        // Nothing is loaded for a caller that is already cancelled. With a delegate, the end comes from its queue.
         if Task.isCancelled { task.cancel() } else { task.resume() }
         if let outcome = collector.takeResult() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
@@ -40,12 +41,12 @@ extension Loader {
         return try outcome.get()
     }
 
-    /// Loads a request and gives its body in pieces, as fast as the caller takes them.
+    /// Loads a request and returns its body in pieces, as fast as the caller reads them.
     ///
     /// - Parameters:
-    ///   - request: what to load.
+    ///   - request: the request to load.
     ///   - delegate: as for ``data(for:delegate:)``.
-    /// - Throws: why no response came. What goes wrong later, the sequence throws.
+    /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
         let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
         let task = LoadTask(request, loader: self, delegate: queued(queue, for: delegate, on: .background))
@@ -62,33 +63,33 @@ extension Loader {
         return (ByteChunks(source: source), try head.get())
     }
 
-    /// As ``bytes(for:delegate:)``, for a URL as text.
+    /// Does what ``bytes(for:delegate:)`` does, for a URL as text.
     public func bytes(from url: String) async throws(LoadError) -> (ByteChunks, Response) {
         try await bytes(for: Request(url))
     }
 
-    /// A task that reports to `delegate`; ``LoadTask/resume()`` starts it.
+    /// Makes a task that reports to `delegate`. ``LoadTask/resume()`` starts it.
     ///
     /// - Parameters:
-    ///   - request: what to load.
-    ///   - delegate: hears of every event; the task holds it as long as it lives.
-    ///   - queue: where the delegate is called. On a queue of the caller's, bytes are copied once, and the handler is paused when more than
-    ///     ``Configuration/bufferLimit`` of them wait.
+    ///   - request: the request to load.
+    ///   - delegate: receives every event. The task retains it for its whole life.
+    ///   - queue: where the delegate is called. On any queue but ``DeliveryQueue/immediate``, bytes are copied once,
+    ///     and the handler is paused when more than ``Configuration/bufferLimit`` of them wait.
     public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
         guard let enqueue = queue.enqueue else { return LoadTask(request, loader: self, delegate: delegate) }
         let queued = QueuedDelegate(delegate, limit: configuration.bufferLimit, enqueue: enqueue)
         return LoadTask(request, loader: self, delegate: queued)
     }
 
-    /// Starts a load of a whole body into memory and calls `completion` once, on `queue`; possibly before this returns, where the queue is
-    /// ``DeliveryQueue/immediate``.
+    /// Starts a load of a whole body into memory and calls `completion` once, on `queue`. On
+    /// ``DeliveryQueue/immediate``, that may happen before this method returns.
     ///
     /// - Parameters:
-    ///   - request: what to load.
-    ///   - delegate: hears of redirects, challenges and the like, on `queue`; not of the response and the data. All its calls come before
-    ///     the completion.
-    ///   - queue: where both are called. On the default one they may block and wait for other loads.
-    ///   - completion: the whole body and its response, or why there is none.
+    ///   - request: the request to load.
+    ///   - delegate: receives redirects, challenges and similar events on `queue`, but not the response and the data.
+    ///     All its calls come before the completion.
+    ///   - queue: where both are called. On the default queue they may block and wait for other loads.
+    ///   - completion: receives the whole body and its response, or the reason why there is none.
     @discardableResult
     public func load(
         _ request: Request, delegate: (any LoadDelegate)? = nil, on queue: DeliveryQueue = .background,
@@ -102,13 +103,14 @@ extension Loader {
         return task
     }
 
-    /// As ``data(for:delegate:)``, but blocks the calling thread: for programs and threads that are not asynchronous. The delegate is called on the
-    /// load's own threads, and the calling thread may be one of them.
+    /// Does what ``data(for:delegate:)`` does, but blocks the calling thread: for programs and threads that are not
+    /// asynchronous. The delegate is called on the load's own threads, possibly on the calling thread.
     ///
-    /// Where a delegate or completion handler waits on the thread of an event loop (``DeliveryQueue/immediate``), this fails with
-    /// ``LoadError/Code/noResources``: the loop would have to bring what is waited for. A load that needs no waiting is not refused there, unless its method
-    /// may change something (`POST` and the like), which is not sent. In one that a load calls on a thread of its own, as
-    /// `file:` and blocking plugins do, the wait does not count towards the limit on those threads; at most 512 of a kind wait at once.
+    /// If a delegate or completion handler waits on the thread of an event loop (``DeliveryQueue/immediate``), this
+    /// fails with ``LoadError/Code/noResources``, because that event loop would have to deliver the load. A load that
+    /// needs no waiting succeeds there, unless its method may change something (`POST` and the like): such a request is
+    /// not sent. If a load calls the delegate on its own thread, as `file:` and blocking plugins do, the wait does not
+    /// count towards the limit on those threads. At most 512 such calls per thread pool wait at once.
     @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
         let waiter = LoadWaiter()
@@ -131,7 +133,8 @@ extension Loader {
         return (LoadTask(request, loader: self, delegate: sink, bodyLimit: configuration.collectedBodyLimit, waiter: waiter), collector)
     }
 
-    /// `sink` itself, or where it has a caller's delegate, in front of it what brings to `queue` all that concerns the delegate, and the end after that.
+    /// Returns `sink` itself, or, if it has a caller's delegate, a delegate in front of it. That one takes the events
+    /// for the caller's delegate to `queue`, and then the end.
     private func queued(_ sink: some DelegatingDelegate, for delegate: (any LoadDelegate)?, on queue: DeliveryQueue) -> any LoadDelegate {
         guard delegate != nil, let enqueue = queue.enqueue else { return sink }
         return QueuedDelegate(sink, limit: configuration.bufferLimit, takesBytesAtOnce: true, enqueue: enqueue)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Loader {
-    /// Looks up the handler for `request` exactly as a load does, and counts that load out again.
+    /// Looks up the handler for `request` exactly as a load does, and then removes that load from the handler's count.
     ///
-    /// For the benchmarks, from which no public call leads to a look-up alone: ``explain(_:)`` writes down what it was told.
+    /// For the benchmarks. No public call does only a look-up: ``handlerCandidates(for:)`` also records the decisions.
     @_spi(Benchmarks) public func lookUp(_ request: Request) throws(LoadError) {
         if case .handler(let entry) = try find(request, failed: []) { entry.endLoad() }
     }

@@ -4,44 +4,46 @@ public import Logging
 
 /// Loads URLs of every scheme for which a handler is registered.
 ///
-/// A loader's own handlers are asked before those of the registry that it was made with. Any thread.
+/// A loader's own handlers have precedence over those of the registry that it was made with. Any thread.
 public final class Loader: Sendable {
     public let configuration: Configuration
     /// The loader's own handlers.
     public let handlers = ProtocolRegistry()
-    /// The handlers that it shares with others.
+    /// The handlers that it shares with other loaders.
     public let sharedHandlers: ProtocolRegistry
 
     /// - Parameters:
-    ///   - configuration: copied; later changes to the value change nothing here.
-    ///   - registry: the handlers that are asked after the configuration's own.
+    ///   - configuration: copied; later changes to the value have no effect.
+    ///   - registry: handlers with lower precedence than the configuration's own.
     public init(configuration: Configuration, registry: ProtocolRegistry) {
         self.configuration = configuration
         sharedHandlers = registry
         for handler in configuration.handlers.reversed() { handlers.register(handler) }
     }
 
-    /// How a loader behaves.
+    /// The settings of a loader.
     public struct Configuration: Sendable {
-        /// Handlers of the loader's own, the first of which is asked first.
+        /// The loader's own handlers. The first one has precedence.
         public var handlers: [any ProtocolHandler] = []
-        /// For requests that have none of their own.
+        /// The limits for requests that have none of their own set.
         public var timeouts = Timeouts(idle: .seconds(60))
         public var redirects = RedirectPolicy()
-        /// How many loads may lie inside each other.
+        /// The maximum depth of nested loads.
         public var nestingLimit = 8
-        /// The largest body that ``Loader/data(for:delegate:)`` and its like take into memory, in bytes.
+        /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods take into memory.
         public var collectedBodyLimit: Int64 = 1 << 30
-        /// How many bytes of body may wait for a slow reader before the handler is paused. For a delegate on a queue, each piece counts 64
-        /// bytes more than it has, and a load for which more than 16,384 events wait fails with ``LoadError/Code/limitExceeded``.
+        /// How many bytes of body may wait for a slow reader before the handler is paused. For a delegate on a queue,
+        /// each piece counts as 64 bytes more than its size. A load for which more than 16,384 events wait fails with
+        /// ``LoadError/Code/limitExceeded``.
         public var bufferLimit = 512 << 10
-        /// How many interim responses (1xx) a handler may report for one request; with one more, the load fails with
-        /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit of its own for each answer.
+        /// How many interim responses (1xx) a handler may report for one request. One more fails the load with
+        /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has its own lower limit for each response.
         public var interimResponseLimit = 128
         public var clock: any LoadClock = SystemClock.shared
         public var logger = Logger(label: "org.portolan.loader")
-        /// Hears of each breach of the contract, also of those that came after a load's end and could not fail it. Any thread. The logger
-        /// has the first one of each load, and a line with the number of the others when the load is let go.
+        /// Receives each violation of the contract, also those after a load's end, which cannot fail the load. Any
+        /// thread. The logger records the first violation of each load, and one line with the number of the others when
+        /// the load is released.
         public var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
         public init() {}
@@ -56,9 +58,10 @@ public final class Loader: Sendable {
         Set(handlers.schemes).union(sharedHandlers.schemes).sorted()
     }
 
-    /// The handlers that would be asked for `request`, each with what it answers, up to the one that takes it.
+    /// Returns the handlers that a look-up for `request` reaches, with the decision of each, up to the one that takes
+    /// it.
     ///
-    /// Handlers that are not made yet are made for it, which opens a plugin's library: the caller waits.
+    /// Handlers that are not made yet are made for this, which opens a plugin's library. Blocks until that is done.
     public func handlerCandidates(for request: Request) -> [HandlerCandidate] {
         var failed: [(LazyHandlers, LoadError)] = []
         while true {
@@ -77,11 +80,12 @@ public final class Loader: Sendable {
         return (own.asked + shared.asked, shared.needed)
     }
 
-    /// The handler that takes `request`, or those that have to be made before anybody can say.
+    /// Returns the handler that takes `request`, or the handlers that must be made first.
     ///
-    /// - Parameter failed: those that could not be made, and why.
-    /// - Throws: why the first of those failed where nobody else takes the request; ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``,
-    ///   for which no load is made, until there is a cache.
+    /// - Parameter failed: handlers that could not be made, with the reasons.
+    /// - Throws: the first of those reasons, or ``LoadError/Code/unsupportedScheme``, if no handler takes the request;
+    ///   ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``, for which no load is made
+    ///   until there is a cache.
     func find(_ request: Request, failed: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
         guard request.cachePolicy != .onlyCached else {
             throw LoadError(
@@ -93,7 +97,7 @@ public final class Loader: Sendable {
         throw failed.first?.error ?? unsupported(request)
     }
 
-    /// The schemes for a message, which stays short however many are installed.
+    /// Lists the schemes for a message, which stays short however many are installed.
     package static func list(_ schemes: [String]) -> String {
         let most = 20
         let rest = schemes.count > most ? " and \(schemes.count - most) more" : ""
@@ -117,7 +121,7 @@ public final class Loader: Sendable {
         )
     }
 
-    /// As a warning once: requests that need the same handlers may come by the thousand.
+    /// Logs a repeated failure below warning level, because thousands of requests may need the same handlers.
     func report(_ error: LoadError, of deferred: LazyHandlers) {
         let level: Logger.Level = deferred.isNews(error) ? .warning : .debug
         configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
@@ -130,7 +134,7 @@ public final class Loader: Sendable {
         configuration.violationObserver?(rule, handler)
     }
 
-    /// - Parameter counts: how often a load broke each rule after its first breach.
+    /// - Parameter counts: how often a load violated each rule after its first violation.
     func report(repeated counts: [ContractRule: Int], by handler: String) {
         let total = counts.values.reduce(0, +)
         let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")

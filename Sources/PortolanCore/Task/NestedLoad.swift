@@ -3,11 +3,13 @@
 import HTTPTypes
 import Synchronization
 
-/// A load inside another one, as a handler sees it: a load that reports to the handler's client.
+/// A nested load, as a handler sees it: a load that reports to the handler's client.
 ///
-/// Redirects and challenges are decided where the outer load's are. What only concerns the inner request (bytes sent, steps) stays inside.
+/// Redirects and challenges are decided where those of the outer load are. Events that only concern the inner request
+/// (bytes sent, steps) are not forwarded.
 final class NestedLoad: ProtocolLoad {
-    /// Whose turn it is to end the task when it is stopped: the delegate hears the beginning first, or neither of the two.
+    /// Decides which call ends the task after a stop. The delegate receives the beginning before the end, or neither of
+    /// them.
     private enum Stage: UInt8, AtomicRepresentable {
         case made, starting, started, stopped
     }
@@ -21,13 +23,13 @@ final class NestedLoad: ProtocolLoad {
         task = LoadTask(request, loader: outer.loader, delegate: relay, parent: outer)
     }
 
-    /// Its events are passed on by the thread that brings them, which may be about to.
+    /// Always `true`, because the thread that delivers an event forwards it, and may be about to do so.
     var stopsInTurn: Bool { true }
 
     func startLoading() {
         guard pass(from: .made, to: .starting) else { return }
         task.outermost.notifyDelegateOfNestedLoad(.innerBegan(task))
-        // It may have been stopped meanwhile.
+        // The load may have been stopped meanwhile.
         if pass(from: .starting, to: .started) { task.resume() } else { task.cancel() }
     }
 
@@ -46,7 +48,7 @@ final class NestedLoad: ProtocolLoad {
     func resumeLoading() { task.readMore() }
 }
 
-/// Turns a task's delegate calls back into a client's.
+/// Converts a task's delegate calls into calls to a client.
 private final class NestedRelay: LoadDelegate {
     private weak let outer: LoadTask?
     private let client: any ProtocolClient
@@ -61,7 +63,7 @@ private final class NestedRelay: LoadDelegate {
         isStopped.store(true, ordering: .releasing)
     }
 
-    /// A client that has had enough hears no end.
+    /// A client that returned `.stopped` receives no end.
     private func handle(_ flow: Flow) -> Flow {
         if flow == .stopped { stop() }
         return flow

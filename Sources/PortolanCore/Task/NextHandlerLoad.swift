@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// The load of whoever is asked after the handler that stands in front: its events come to that handler's client as they are.
+/// A load by the handler that comes after the one in front. Its events reach the front handler's client unchanged.
 ///
-/// An attempt of its own, so that the order of events is enforced on the handler that breaks it.
+/// It has its own ``HandlerLoad``, so that the order of events is enforced on the handler that violates it.
 final class NextHandlerLoad: ProtocolLoad {
     private struct State {
         var handlerLoad: HandlerLoad?
@@ -16,12 +16,12 @@ final class NextHandlerLoad: ProtocolLoad {
     private let client: any ProtocolClient
     private let state = Mutex(State())
 
-    /// - Parameter request: one that carries the mark of the handler that asks.
+    /// - Parameter request: a request with the loop guard of the requesting handler.
     init(_ request: Request, of task: LoadTask, client: any ProtocolClient) {
         (self.request, self.task, self.client) = (request, task, client)
     }
 
-    /// Its events are passed on by the thread that brings them, which may be about to.
+    /// Always `true`, because the thread that delivers an event forwards it, and may be about to do so.
     var stopsInTurn: Bool { true }
 
     func startLoading() { launch(failed: []) }
@@ -34,7 +34,7 @@ final class NextHandlerLoad: ProtocolLoad {
         handlerLoad?.abandon()
     }
 
-    /// Where a redirect is being decided, it is not taken.
+    /// If a redirect is being decided, it is declined.
     func resumeLoading() {
         let handlerLoad = state.withLock { $0.handlerLoad }
         handlerLoad?.declineRedirect()
@@ -42,7 +42,7 @@ final class NextHandlerLoad: ProtocolLoad {
     }
 
     private func launch(failed: [(deferred: LazyHandlers, error: LoadError)]) {
-        guard let task else { return }  // released, and its load is being stopped
+        guard let task else { return }  // the task was released, and its load is being stopped
         do throws(LoadError) {
             switch try task.loader.find(request, failed: failed) {
             case .handler(let entry): start(entry, of: task)
@@ -75,7 +75,7 @@ final class NextHandlerLoad: ProtocolLoad {
     }
 }
 
-/// Marks what a next load's handler asks for as its own.
+/// Adds the loop guard of the next load's handler to the requests that the handler makes.
 private final class MarkingStage: ForwardingClient {
     let next: any ProtocolClient
     private let mark: LoopGuard

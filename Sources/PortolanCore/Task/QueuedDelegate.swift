@@ -3,7 +3,7 @@
 import HTTPTypes
 import Synchronization
 
-/// Takes a load's events to a delegate on another queue, in order, and pauses the handler when the delegate is slow.
+/// Delivers a load's events to a delegate on another queue, in order, and pauses the handler if the delegate is slow.
 final class QueuedDelegate: EventHoldingDelegate {
     private struct State {
         var events = DelegateEventQueue()
@@ -14,7 +14,7 @@ final class QueuedDelegate: EventHoldingDelegate {
     private let delegate: any LoadDelegate
     private let enqueue: @Sendable (@escaping @Sendable () -> Void) -> Void
     private let limit: Int
-    /// Whether responses and bytes need no queue: they stay with `delegate`, which is no caller's.
+    /// Whether responses and bytes bypass the queue, because `delegate` consumes them and is not a caller's.
     private let takesBytesAtOnce: Bool
     private let state = Mutex(State())
 
@@ -108,7 +108,7 @@ final class QueuedDelegate: EventHoldingDelegate {
     func taskWasResumed(_ task: LoadTask) { scheduleDrain(task) }
 
     func taskWasCancelled(_ task: LoadTask, _ error: LoadError) {
-        // In one step: the end that is held may be on its way to the delegate the next moment, and there is one end.
+        // In one step, because the buffered end may reach the delegate at any moment, and there is only one end.
         let dropped = state.withLock { $0.events.holdsEnd ? $0.events.put(.end(error)) : nil }
         guard let dropped else { return }
         withExtendedLifetime(dropped) { scheduleDrain(task) }

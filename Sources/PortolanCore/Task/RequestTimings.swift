@@ -5,32 +5,35 @@ public import HTTPTypes
 /// How long each phase of one request took.
 ///
 ///     start ─ waiting ─┬─ nameLookUp ─ connecting ─ securing ─┬─ sending ─ answering ─ receiving ─ end
-///                      └─ (a connection that was there) ──────┘
+///                      └─ (a reused connection) ──────────────┘
 ///
-/// A phase is `nil` where it was not gone through, or not to its end. Where the request had to be sent again, for the connection on which it was
-/// sent first was dead, the second time counts, and the first is part of ``waiting``.
+/// A phase is `nil` if the request did not go through it, or not to its end. If the request had to be sent again
+/// because its first connection was dead, the second transmission counts, and the first is part of ``waiting``.
 public struct RequestTimings: Hashable, Sendable {
-    /// From the load's start to the request's: zero for the first one, else the end of the one before.
+    /// From the load's start to the request's start: zero for the first request, otherwise the end of the previous one.
     public let start: Duration
-    /// From the load's start to the end of the answer, or of the load where that was cut short; `nil` while it runs.
+    /// From the load's start to the end of the response, or of the load if that ended the response early; `nil` while
+    /// it runs.
     public let end: Duration?
-    /// Until a connection that was there was free for this request.
+    /// Until an existing connection was free for this request.
     public private(set) var waiting: Duration?
-    /// Until the host's address was known; while all connections are taken, the time until one may be opened is part of it.
+    /// Until the host's address was known. While all connections are taken, this includes the time until a new one may
+    /// be opened.
     public private(set) var nameLookUp: Duration?
     /// The TCP handshake, with the host or its proxy.
     public private(set) var connecting: Duration?
-    /// The TLS handshake, and in front of it what a proxy needs for a tunnel.
+    /// The TLS handshake, including the set-up of a proxy's tunnel before it.
     public private(set) var securing: Duration?
-    /// Until the last byte of the request was handed to the system.
+    /// Until the last byte of the request was passed to the system.
     public private(set) var sending: Duration?
-    /// From there to the first byte of an answer; zero where that came before the request was out.
+    /// From there to the first byte of a response; zero if that came before the whole request was sent.
     public private(set) var answering: Duration?
     /// From there to the end.
     public private(set) var receiving: Duration?
-    /// What went over the wire; `nil` where the load ended before the answer did, or no connection could be made.
+    /// The report of the transfer; `nil` if the load ended before the response did, or if no connection could be made.
     public let report: TransferReport?
-    /// The response after which the request was sent again: a 401 or 407 that a credential answered, or a 417. `nil` if the response was delivered.
+    /// The response after which the request was sent again: a 401 or 407 that a credential answered, or a 417. `nil` if
+    /// the response was delivered.
     public let refusal: HTTPResponse?
 
     /// From the request's start to its end.
@@ -38,7 +41,7 @@ public struct RequestTimings: Hashable, Sendable {
 }
 
 extension LoadMetrics {
-    /// The phases of each request that was sent, in order; the last one may be under way.
+    /// The phases of each request that was sent, in order. The last one may still be running.
     public var timings: [RequestTimings] {
         var timings: [RequestTimings] = []
         var (start, first) = (Duration.zero, 0)

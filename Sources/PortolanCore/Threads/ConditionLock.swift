@@ -6,10 +6,12 @@
     import Musl
 #endif
 
-/// State behind a lock, with a condition to wait for (`pthread_cond_wait(3p)`).
+/// State behind a lock, with a condition variable to wait for (`pthread_cond_wait(3p)`).
 ///
-/// For threads that may block: those of blocking loads, of the clock, and of callers that asked to wait. Everything else uses `Mutex`.
-// @unchecked Sendable … because `state` is touched only between lock and unlock; @safe because nothing unsafe leaves it.
+/// For threads that may block: those of blocking loads, of the clock, and of callers that chose to wait. All other code
+/// uses `Mutex`.
+// @unchecked Sendable … because `state` is touched only between lock and unlock; @safe because nothing unsafe leaves
+// it.
 @safe
 package final class ConditionLock<State>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -43,19 +45,20 @@ package final class ConditionLock<State>: @unchecked Sendable {
         return try body(&state)
     }
 
-    /// As ``withLock(_:)``, then wakes every thread that waits.
+    /// Does what ``withLock(_:)`` does, then wakes every waiting thread.
     package func withLockBroadcasting<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         let result = try withLock(body)
         unsafe pthread_cond_broadcast(condition)
         return result
     }
 
-    /// Wakes one of the threads that wait, for a change that only one of them can use.
+    /// Wakes one of the waiting threads, for a change that only one of them can use.
     package func wakeOne() {
         unsafe pthread_cond_signal(condition)
     }
 
-    /// Waits until `body` gives a value. It is asked at once, after each ``signalling(_:)``, and possibly in between.
+    /// Waits until `body` returns a value. `body` is called immediately, after each ``withLockBroadcasting(_:)``, and
+    /// possibly in between.
     package func wait<Result>(for body: (inout State) -> Result?) -> Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
@@ -65,7 +68,7 @@ package final class ConditionLock<State>: @unchecked Sendable {
         }
     }
 
-    /// As ``wait(for:)``, for at most `limit`; then `nil`.
+    /// Does what ``wait(for:)`` does, for at most `limit`; then returns `nil`.
     package func wait<Result>(atMost limit: Duration, for body: (inout State) -> Result?) -> Result? {
         let deadline = MonotonicTime.now + min(max(limit, .zero), .seconds(1 << 32))
         var time = timespec(deadline)
@@ -81,7 +84,7 @@ package final class ConditionLock<State>: @unchecked Sendable {
 /// `CLOCK_MONOTONIC`, as time since its origin (`clock_gettime(2)`).
 package enum MonotonicTime {
     package static var now: Duration { read(CLOCK_MONOTONIC) }
-    /// A few milliseconds coarse, at a fraction of the cost.
+    /// With a resolution of a few milliseconds, at a fraction of the cost.
     package static var coarseNow: Duration { read(CLOCK_MONOTONIC_COARSE) }
 
     /// ``now`` in nanoseconds.

@@ -9,22 +9,24 @@ import Synchronization
     import Musl
 #endif
 
-/// The threads on which loads may block: as many as are needed up to a limit, kept for a while when idle.
+/// The threads on which loads may block: as many as needed, up to a limit. Idle threads remain for a while.
 ///
-/// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
-/// For the same reason a job that waits for another load (``Loader/waitForData(for:delegate:)``, in a delegate that a load of this pool
-/// calls) does not count towards the limit while it waits; up to 512 jobs may do so at once.
+/// A load that another load opened never waits for a thread. Otherwise outer loads that occupy all threads would wait
+/// for inner loads that get none. For the same reason, a job that waits for another load
+/// (``Loader/waitForData(for:delegate:)``, in a delegate that a load of this pool calls) does not count towards the
+/// limit while it waits. Up to 512 jobs may do so at once.
 public final class LoadThreadPool: Sendable {
     public typealias Job = @Sendable () -> Void
 
-    /// A job in a queue. A reference, because a closure is wrapped once more each time that it is put into a list and taken out again.
+    /// A job in a queue. A class, because a closure is wrapped once more each time it is put into a list and taken out
+    /// again.
     private final class QueuedJob: Sendable {
         let run: Job
 
         init(_ run: @escaping Job) { self.run = run }
     }
 
-    /// A job for a thread, and whether it has a place within the limit.
+    /// A job for a thread, and whether the job has a place within the limit.
     private struct ThreadJob {
         let job: QueuedJob
         let hasPlace: Bool
@@ -41,17 +43,17 @@ public final class LoadThreadPool: Sendable {
         var firstWaiting = 0
         /// Jobs that need no place, and wait because there was no thread.
         var nested: [QueuedJob] = []
-        /// Whether an alarm is set that looks for a thread again.
+        /// Whether a timer is set that tries again to start a thread.
         var willRetry = false
         /// Jobs for threads that were idle when the job came.
         var handedOver: [ThreadJob] = []
-        /// Idle threads that no job was handed to.
+        /// Idle threads to which no job was handed.
         var idle = 0
         /// Running jobs within the limit.
         var running = 0
         /// Threads that were started and have not ended.
         var threads = 0
-        /// Jobs within the limit that wait for another load, and gave up their places for that time.
+        /// Jobs within the limit that wait for another load, and have given up their places meanwhile.
         var aside = 0
         /// How many jobs have begun.
         var begun: UInt64 = 0
@@ -66,7 +68,7 @@ public final class LoadThreadPool: Sendable {
             return give(ThreadJob(job: job, hasPlace: !isNested))
         }
 
-        /// Hands `turn` to an idle thread, or counts the one that is to be started for it.
+        /// Hands `turn` to an idle thread, or counts the thread that must be started for it.
         mutating func give(_ turn: ThreadJob) -> Placement {
             if turn.hasPlace { running += 1 }
             guard idle > 0 else {
@@ -78,13 +80,13 @@ public final class LoadThreadPool: Sendable {
             return .handedOver
         }
 
-        /// There is no thread for `turn`.
+        /// Reverts ``give(_:)`` because no thread could be started for `turn`.
         mutating func takeBack(_ turn: ThreadJob) {
             threads -= 1
             if turn.hasPlace { running -= 1 }
         }
 
-        /// Has `turn`, which was taken from those that wait, wait on as the first of them.
+        /// Puts `turn`, which was taken from the waiting jobs, back as the first of them.
         mutating func keep(_ turn: ThreadJob, isNested: Bool) {
             if isNested {
                 nested.append(turn.job)
@@ -107,7 +109,7 @@ public final class LoadThreadPool: Sendable {
             return job
         }
 
-        /// A job that can be run now: one that needs no place, or one that waits where a place is free.
+        /// Returns a job that can run now: one that needs no place, or a waiting one if a place is free.
         mutating func nextRunnable(limit: Int) -> (job: QueuedJob, isNested: Bool)? {
             if let job = nested.popLast() { return (job, true) }
             guard running < limit, let job = nextWaiting() else { return nil }
@@ -117,14 +119,14 @@ public final class LoadThreadPool: Sendable {
         func hasRunnable(limit: Int) -> Bool { !nested.isEmpty || running < limit && hasWaiting }
     }
 
-    /// For every loader that names no other.
+    /// The pool of every loader that uses no other one.
     public static let shared = LoadThreadPool(limit: 64)
 
     /// How many jobs run at once, not counting nested ones.
     package let limit: Int
     private let idleTime: Duration
     private let monitor = ConditionLock(State())
-    /// `nil`: the system's, which has a pool itself.
+    /// `nil` for the system's clock, which has a pool itself.
     private let clock: (any LoadClock)?
     private let startThread: Starter
 
@@ -136,12 +138,12 @@ public final class LoadThreadPool: Sendable {
 
     /// - Parameters:
     ///   - limit: how many jobs run at once, not counting nested ones.
-    ///   - idleTime: how long a thread without a job is kept.
+    ///   - idleTime: how long a thread without a job remains.
     public convenience init(limit: Int, idleTime: Duration = .seconds(10)) {
         self.init(limit: limit, idleTime: idleTime, clock: nil) { body throws(LoadError) in try PlatformThread.start(body) }
     }
 
-    /// For tests, which say when there are no threads.
+    /// For tests, which decide when no thread is available.
     package init(limit: Int, idleTime: Duration = .seconds(10), clock: (any LoadClock)?, startThread: @escaping Starter) {
         self.limit = max(1, limit)
         self.idleTime = idleTime
@@ -150,13 +152,13 @@ public final class LoadThreadPool: Sendable {
     }
 
     private static let idleOfAll = Atomic(0)
-    /// How many threads of all pools of this process wait for a job.
+    /// The number of threads in all pools of this process that wait for a job.
     package static var idleCount: Int { idleOfAll.load(ordering: .relaxed) }
 
-    /// How many threads there are now, and how many of them have nothing to do.
+    /// The number of threads, and how many of them are idle.
     package var census: (threads: Int, idle: Int) { monitor.withLock { ($0.threads, $0.idle) } }
 
-    /// Whether a job waits because as many run as may. Then those are what it waits for.
+    /// Whether a job waits because the maximum number of jobs run. It then waits for one of those to end.
     package var isExhausted: Bool { monitor.withLock { $0.running >= limit && $0.hasWaiting } }
 
     /// Whether a job waits, for a place or for a thread.
@@ -165,9 +167,10 @@ public final class LoadThreadPool: Sendable {
     /// Runs `job` on a thread that may block.
     ///
     /// - Parameters:
-    ///   - isNested: the job belongs to a load inside another one: it runs at once, beyond the limit if need be.
+    ///   - isNested: whether the job belongs to a nested load. Such a job runs immediately, beyond the limit if
+    ///     necessary.
     ///   - job: called once.
-    /// - Throws: ``LoadError/Code/noResources`` if no thread can be had; the job will not run.
+    /// - Throws: ``LoadError/Code/noResources`` if no thread is available; the job will not run.
     public func run(isNested: Bool = false, _ job: @escaping Job) throws(LoadError) {
         let job = QueuedJob(job)
         switch monitor.withLock({ $0.place(job, isNested: isNested, limit: limit) }) {
@@ -178,19 +181,19 @@ public final class LoadThreadPool: Sendable {
                 try start(turn)
             } catch {
                 monitor.withLock { $0.takeBack(turn) }
-                // What came to wait for the place of this job must not be left behind.
+                // Jobs that came meanwhile and wait for this job's place must not be left behind.
                 retryLater()
                 throw error
             }
         }
     }
 
-    /// As ``run(isNested:_:)``; where no thread can be had, the job waits until there is one.
+    /// Does what ``run(isNested:_:)`` does. If no thread is available, the job waits until there is one.
     package func runEventually(isNested: Bool = false, _ job: @escaping Job) {
         let job = QueuedJob(job)
         let placement = monitor.withLock { state -> Placement in
             guard state.willRetry, state.idle == 0 else { return state.place(job, isNested: isNested, limit: limit) }
-            // There was no thread a moment ago: the retry is for all.
+            // No thread was available a moment ago. The retry serves all waiting jobs.
             if isNested { state.nested.append(job) } else { state.waiting.append(job) }
             return .waits
         }
@@ -222,11 +225,12 @@ public final class LoadThreadPool: Sendable {
         }
     }
 
-    // MARK: Where there is no thread
+    // MARK: If no thread is available
 
     private static let retryTime = Duration.milliseconds(50)
 
-    /// Where jobs wait that could run, they are taken up by the next thread that ends a job, or after a while by one that can be started then.
+    /// Schedules a retry if jobs wait that could run. The next thread that ends a job takes them up, or else a thread
+    /// that can be started later.
     private func retryLater() {
         let isToSet = monitor.withLock { state in
             guard !state.willRetry, state.hasRunnable(limit: limit) else { return false }
@@ -243,7 +247,7 @@ public final class LoadThreadPool: Sendable {
         takeUpWaiting()
     }
 
-    /// Runs the jobs that wait and can run now, until there is no thread for one.
+    /// Runs the waiting jobs that can run now, until no thread is available for one.
     private func takeUpWaiting() {
         while true {
             let next = monitor.withLock { state -> (placement: Placement, isNested: Bool)? in
@@ -260,10 +264,11 @@ public final class LoadThreadPool: Sendable {
 
     // MARK: On a thread
 
-    /// Of each thread, for those who look at them from outside (`proc(5)`, /proc/thread-self/comm; 15 bytes at most).
+    /// The name of each thread, for tools that list threads (`proc(5)`, /proc/thread-self/comm; at most 15 bytes).
     package static let threadName = "portolan-load"
 
-    // Not through /proc/thread-self/comm: the file's entry in the kernel would cost a thread more than its start.
+    // Not through /proc/thread-self/comm, because the kernel's entry for that file would cost a thread more than its
+    // start.
     private static func nameThread() {
         _ = unsafe pthread_setname_np(pthread_self(), threadName)
     }
@@ -277,7 +282,7 @@ public final class LoadThreadPool: Sendable {
         withExtendedLifetime(worker) {}
     }
 
-    /// Runs a job and lets go of it, and with it of the load it belongs to, before it waits for another.
+    /// Runs a job and releases it, and with it the job's load, before it waits for another job.
     private func next(after turn: consuming ThreadJob?, _ worker: LoadWorker) -> ThreadJob? {
         guard let hasPlace = turn?.hasPlace else { return nil }
         monitor.withLock { $0.begun &+= 1 }
@@ -287,10 +292,10 @@ public final class LoadThreadPool: Sendable {
         return nextWaiting(inPlace: hasPlace) ?? nextHandedOver()
     }
 
-    /// Goes on with a job that waits, in the place that the last one had, or gives that up.
+    /// Continues with a waiting job in the place of the last one, or gives that place up.
     private func nextWaiting(inPlace hasPlace: Bool) -> ThreadJob? {
         monitor.withLock { state in
-            // More may run than the limit says where some have returned from waiting for another load.
+            // More jobs may run than the limit allows, if some have returned from waiting for another load.
             if hasPlace { state.running -= 1 }
             guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
             if !isNested { state.running += 1 }
@@ -300,9 +305,9 @@ public final class LoadThreadPool: Sendable {
 
     // MARK: Beyond the limit
 
-    /// Has other jobs run in the place of the calling one, which is about to wait for another load.
+    /// Lets other jobs run in the place of the calling job, which is about to wait for another load.
     ///
-    /// - Throws: ``LoadError/Code/noResources`` where too many wait already.
+    /// - Throws: ``LoadError/Code/noResources`` if too many jobs already wait.
     func leavePlace() throws(LoadError) {
         let (isLeft, isWaitedFor) = monitor.withLock { state -> (Bool, Bool) in
             guard state.aside < Self.mostWaiting else { return (false, false) }
@@ -318,7 +323,7 @@ public final class LoadThreadPool: Sendable {
         if isWaitedFor { takeUpWaiting() }
     }
 
-    /// The calling job waits no more: it goes on, though others have its place.
+    /// The calling job no longer waits. It continues even if other jobs have its place.
     func takePlaceAgain() {
         monitor.withLock { state in
             state.aside -= 1
@@ -329,7 +334,8 @@ public final class LoadThreadPool: Sendable {
     /// How many jobs have begun so far.
     package var begunCount: UInt64 { monitor.withLock { $0.begun } }
 
-    /// Runs jobs that wait for a place, `count` at most, without one. Those for which there is no thread wait on.
+    /// Runs at most `count` jobs that wait for a place, without giving them one. Jobs for which no thread is available
+    /// continue to wait.
     package func runWaiting(atMost count: Int) {
         for _ in 0..<count {
             let placement = monitor.withLock { state in
@@ -350,7 +356,7 @@ public final class LoadThreadPool: Sendable {
         Self.idleOfAll.subtract(1, ordering: .relaxed)
         return handed
             ?? monitor.withLock { state in
-                // A job may have been handed over since; then this thread is no longer counted as idle.
+                // A job may have been handed over meanwhile. This thread is then no longer counted as idle.
                 if let handed = state.handedOver.popLast() { return handed }
                 state.idle -= 1
                 state.threads -= 1
@@ -358,7 +364,8 @@ public final class LoadThreadPool: Sendable {
             }
     }
 
-    /// The first job of a thread, on its way to it: what the thread is started with lives as long as the thread, and the job must not.
+    /// Takes the first job to a new thread. The closure that starts a thread lives as long as the thread, and the job
+    /// must not.
     private final class Handover: Sendable {
         private let turn: Mutex<ThreadJob?>
 

@@ -9,20 +9,21 @@ import Synchronization
     import Musl
 #endif
 
-/// A thread that waits for one load, and may meanwhile do the load's work (``WaitableLoad``). Its members are for that thread.
+/// A thread that waits for one load, and may do the load's work meanwhile (``WaitableLoad``). Only that thread may use
+/// the members, unless they allow any thread.
 public final class LoadWaiter: Sendable {
     private struct State {
         var isOver = false
-        /// Whether the thread is to look again at what it waits for, and has no bell yet.
+        /// Whether the thread must check again what it waits for. Used while there is no bell.
         var isCalled = false
-        /// An eventfd(2), once something has to be waited for.
+        /// An eventfd(2), once the thread has to sleep.
         var bell: CInt?
         var hasRung = false
     }
 
     private let state = Mutex(State())
     private let thread = UInt(pthread_self())
-    /// Bells that nobody uses just now: making one and closing it costs as much as a small load.
+    /// Unused bells. Making a bell and closing it costs as much as a small load.
     private static let bells = Mutex<[CInt]>([])
     private static let mostBells = 64
 
@@ -40,13 +41,13 @@ public final class LoadWaiter: Sendable {
         if !isKept { close(bell) }
     }
 
-    /// Whether the calling thread is the one.
+    /// Whether the calling thread is the one that waits.
     var isCurrent: Bool { UInt(pthread_self()) == thread }
 
-    /// Whether what the thread waits for has come.
+    /// Whether the wait is over. Any thread.
     public var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// It has come. Any thread.
+    /// Ends the wait. Any thread.
     func end() {
         state.withLock { state in
             state.isOver = true
@@ -56,7 +57,8 @@ public final class LoadWaiter: Sendable {
         }
     }
 
-    /// Ends the thread's sleep in ``wait(for:isWriting:)``, or its next one: what it waits for has changed. Any thread.
+    /// Ends the thread's sleep in ``wait(for:isWriting:)``, or its next one, because what it waits for has changed. Any
+    /// thread.
     package func wake() {
         guard !isCurrent else { return }
         state.withLock { state in
@@ -69,7 +71,7 @@ public final class LoadWaiter: Sendable {
         }
     }
 
-    /// Sleeps until it has come.
+    /// Sleeps until the wait is over.
     ///
     /// - Throws: ``LoadError/Code/noResources``
     func wait() throws(LoadError) {
@@ -80,12 +82,12 @@ public final class LoadWaiter: Sendable {
         }
     }
 
-    /// Sleeps until something can be done with `descriptor`, or what the thread waits for has come (`poll(2)`).
+    /// Sleeps until `descriptor` is ready or the thread is woken (`poll(2)`).
     ///
     /// - Parameters:
-    ///   - descriptor: of a socket or pipe that nobody else waits for.
-    ///   - isWriting: whether there is something to write, too.
-    /// - Returns: whether reading, or writing, would not wait now.
+    ///   - descriptor: of a socket or pipe that no other thread waits for.
+    ///   - isWriting: whether there is also something to write.
+    /// - Returns: whether a read, or a write, would not block now.
     /// - Throws: ``LoadError/Code/noResources``
     public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {
         let events = Self.events(isWriting: isWriting)
@@ -103,7 +105,7 @@ public final class LoadWaiter: Sendable {
         (polled.revents & ~Int16(POLLOUT) != 0, polled.revents & Int16(POLLOUT) != 0)
     }
 
-    /// A call is heard once; the end for ever.
+    /// Clears a wake-up, which is received once. The end of the wait is never cleared.
     private func heedBell() {
         state.withLock { state in
             guard !state.isOver, state.hasRung, let bell = state.bell else { return }
@@ -120,7 +122,7 @@ public final class LoadWaiter: Sendable {
                 throw LoadError(.noResources, message: "no thread can wait: \(LoadError.text(of: errno)); close some files")
             }
             state.bell = bell
-            // It came before there was a bell to ring.
+            // The end or the wake-up came before there was a bell.
             if state.isOver || state.isCalled {
                 state.isCalled = false
                 state.hasRung = true

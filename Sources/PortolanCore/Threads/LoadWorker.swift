@@ -6,11 +6,11 @@
     import Musl
 #endif
 
-/// What a thread of a ``LoadThreadPool`` knows of itself. Only that thread uses it.
+/// The state of one thread of a ``LoadThreadPool``. Only that thread uses it.
 @safe
 final class LoadWorker {
     private let pool: LoadThreadPool
-    /// Whether the job that runs has a place within the pool's limit.
+    /// Whether the running job has a place within the pool's limit.
     var hasPlace = false
 
     init(of pool: LoadThreadPool) { self.pool = pool }
@@ -20,7 +20,7 @@ final class LoadWorker {
         return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// The calling thread is the worker's, which lives as long as the thread.
+    /// Makes this the worker of the calling thread. It must live as long as the thread.
     func becomeCurrent() {
         guard let key = Self.key else { return }
         unsafe pthread_setspecific(key, Unmanaged.passUnretained(self).toOpaque())
@@ -31,9 +31,10 @@ final class LoadWorker {
         return unsafe Unmanaged<LoadWorker>.fromOpaque(worker).takeUnretainedValue()
     }
 
-    /// Calls `body`, in which the thread waits for a load. If it is a pool's, other jobs run in its place meanwhile.
+    /// Calls `body`, in which the thread waits for a load. If the thread belongs to a pool, other jobs run in its place
+    /// meanwhile.
     ///
-    /// - Throws: ``LoadError/Code/noResources`` where too many jobs of the pool wait; and what `body` throws.
+    /// - Throws: ``LoadError/Code/noResources`` if too many jobs of the pool wait, and the errors of `body`.
     static func waiting(_ body: () throws(LoadError) -> Void) throws(LoadError) {
         guard let worker = current, worker.hasPlace else { return try body() }
         try worker.pool.leavePlace()

@@ -2,12 +2,13 @@
 
 import Synchronization
 
-/// Knows the threads that must not wait for a load: those of event loops, while they tell a load what has happened. All loads of the loop
-/// would wait with them, and among them may be the one that is waited for.
+/// Knows the threads that must not wait for a load: those of event loops, while they notify a load. All loads of the
+/// event loop would wait with such a thread, possibly including the awaited one.
 package enum NonBlockingThreads {
     private static let checks = Mutex<[@Sendable () -> Bool]>([])
 
-    /// - Parameter isCurrent: whether the calling thread is such a one just now. Kept for ever: once for each kind of loops.
+    /// - Parameter isCurrent: whether the calling thread is currently such a thread. Never released, so call this once
+    ///   for each kind of event loop.
     package static func add(_ isCurrent: @escaping @Sendable () -> Bool) {
         checks.withLock { $0.append(isCurrent) }
     }

@@ -6,9 +6,10 @@
     import Musl
 #endif
 
-/// A thread of the operating system's, for code that blocks (`pthread_create(3)`).
+/// A thread of the operating system, for code that blocks (`pthread_create(3)`).
 package enum PlatformThread {
-    /// Starts a detached thread with SIGPIPE blocked, so that a peer that hangs up gives EPIPE and not the end of the process.
+    /// Starts a detached thread with SIGPIPE blocked, so that a peer that closes a connection causes EPIPE and not the
+    /// end of the process.
     ///
     /// - Throws: ``LoadError/Code/noResources``, with the reason.
     package static func start(stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void) throws(LoadError) {

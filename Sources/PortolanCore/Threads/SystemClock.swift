@@ -10,10 +10,10 @@ public final class SystemClock: LoadClock {
     }
 
     private let monitor = ConditionLock(State())
-    /// What an alarm does may take its time, which is not to be that of the alarms after it.
+    /// Runs the actions of timers, which may take a long time and must not delay later timers.
     private let threads = LoadThreadPool(limit: 64)
 
-    /// Another one than ``shared`` is for tests: its thread stays as long as the process.
+    /// Clocks other than ``shared`` are for tests: their thread remains as long as the process.
     package init() {}
 
     public var now: Duration { MonotonicTime.coarseNow }
@@ -28,14 +28,14 @@ public final class SystemClock: LoadClock {
             return (!state.hasThread, isNext)
         }
         guard needsThread else {
-            // The thread sleeps until the next deadline: only an earlier one is worth waking it.
+            // The thread sleeps until the next deadline. Only an earlier deadline has to wake it.
             if isNext { monitor.withLockBroadcasting { _ in } }
             return
         }
         do throws(LoadError) {
             try PlatformThread.start { [self] in run() }
         } catch {
-            // Without a thread nothing would ever fire: the next call tries again.
+            // Without a thread no timer would ever fire. The next call tries again.
             monitor.withLock { $0.hasThread = false }
         }
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A set of ASCII bytes, with or without all the bytes beyond ASCII.
+/// A set of ASCII bytes, with or without all bytes beyond ASCII.
 ///
-/// The URL Standard treats code points beyond ASCII alike wherever it asks a set, so two words of bits and a Boolean are enough.
+/// Each set of the URL Standard treats all code points beyond ASCII alike, so two words of bits and a Boolean are
+/// enough.
 struct ByteSet: Sendable, Hashable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
     private var holdsNonASCII = false
 
-    /// Makes the set of the ASCII characters of `characters`.
+    /// Makes the set of the ASCII characters in `characters`.
     init(_ characters: String) {
         for byte in characters.utf8 { insert(byte) }
     }
@@ -19,7 +20,7 @@ struct ByteSet: Sendable, Hashable {
         return ((byte < 64 ? low : high) &>> UInt64(byte & 63)) & 1 != 0
     }
 
-    /// The set with all bytes above 0x7F in it.
+    /// Returns the set with all bytes above 0x7F added.
     func includingNonASCII() -> ByteSet {
         var result = self
         result.holdsNonASCII = true
@@ -42,7 +43,7 @@ struct ByteSet: Sendable, Hashable {
     func union(_ characters: String) -> ByteSet { union(ByteSet(characters)) }
 }
 
-/// The percent-encode sets: the bytes that may not stand for themselves in a component.
+/// The percent-encode sets: the bytes that must be percent-encoded in a component.
 ///
 /// WHATWG URL §1.3
 extension ByteSet {
@@ -58,13 +59,13 @@ extension ByteSet {
     static let userinfoSet = pathSet.union("/:;=@[\\]|")
 }
 
-/// The bytes that no host may hold.
+/// The bytes that a host must not contain.
 ///
 /// WHATWG URL §3.1
 extension ByteSet {
     static let forbiddenInHost = ByteSet("\0\t\n\r #/:<>?@[\\]^|")
     static let forbiddenInDomain = forbiddenInHost.union(c0ControlSet).union("%")
-    /// What may keep a domain from standing as it is written: forbidden, percent-encoded, in capitals, or beyond ASCII.
+    /// Bytes that keep a domain from staying as it is written: forbidden, percent-encoded, upper-case, or beyond ASCII.
     static let needsWorkInDomain = forbiddenInDomain.union("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }
 
@@ -73,10 +74,10 @@ extension UInt8 {
     var isASCIILetter: Bool { (self | 0x20) &- 0x61 < 26 }
     var isASCIIUppercase: Bool { self &- 0x41 < 26 }
     var isTabOrNewline: Bool { self == 0x09 || self == 0x0A || self == 0x0D }
-    /// The letter in lower case; any other byte as it is.
+    /// The letter in lower case; any other byte unchanged.
     var lowercasedASCII: UInt8 { isASCIIUppercase ? self | 0x20 : self }
 
-    /// Whether it may stand in a scheme after the first letter.
+    /// Whether the byte may occur in a scheme after the first letter.
     var isSchemeByte: Bool {
         isASCIILetter || isASCIIDigit || self == UInt8(ascii: "+") || self == UInt8(ascii: "-") || self == UInt8(ascii: ".")
     }
@@ -88,8 +89,8 @@ extension UInt8 {
         return letter < 6 ? letter + 10 : nil
     }
 
-    /// The digit for a value of 0 to 15, in capitals as percent-encoding wants it.
+    /// The digit for a value of 0 to 15, in upper case as percent-encoding requires.
     static func uppercaseHexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
-    /// The digit for a value of 0 to 15, in lower case as IPv6 addresses want it.
+    /// The digit for a value of 0 to 15, in lower case as IPv6 addresses require.
     static func lowercaseHexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 }

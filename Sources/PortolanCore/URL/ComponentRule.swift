@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How one kind of component is read: which bytes end it, and which are percent-encoded in it.
+/// How one kind of component is parsed: which bytes end it, and which are percent-encoded in it.
 struct ComponentRule: Sendable {
-    /// Bytes at which the component, or the path segment, is over.
+    /// Bytes that end the component or the path segment.
     let ends: ByteSet
-    /// Everything at which reading has to stop and look: an end, or a byte to be encoded.
+    /// All bytes that interrupt reading: an end, or a byte to encode.
     let stops: ByteSet
     private let screen: Screen?
 
-    /// A cheap test of many bytes at once that flags each stop, and perhaps a few bytes more.
+    /// A cheap test of many bytes at once that flags each stop, and possibly a few other bytes.
     ///
     /// It flags bytes below `floor`, bytes above 0x7E, and three others.
     fileprivate struct Screen {
@@ -22,7 +22,7 @@ struct ComponentRule: Sendable {
         self.screen = screen
     }
 
-    // Path segments and user information are short: they are read byte by byte, and need no screen.
+    // Path segments and user information are short. They are read byte by byte, and need no screen.
     static let userinfo = ComponentRule(ends: "", encoding: .userinfoSet)
     static let path = ComponentRule(ends: "/?#", encoding: .pathSet)
     static let specialPath = ComponentRule(ends: "/\\?#", encoding: .pathSet)
@@ -39,10 +39,10 @@ struct ComponentRule: Sendable {
 }
 
 extension ComponentRule {
-    /// Finds the first byte of `range` that is one of `stops`.
+    /// Finds the first byte of `range` that is in `stops`.
     ///
-    /// Blocks of 64 bytes are read one by one and screened in turns, so short components never meet the screen, and long ones without a
-    /// flagged byte are passed over at ten bytes a nanosecond or so.
+    /// Blocks of 64 bytes are alternately read byte by byte and screened. Short components therefore never use the
+    /// screen, and long ones without a flagged byte are skipped at about ten bytes per nanosecond.
     ///
     /// - Returns: its offset, or the end of the range.
     func firstStop(in source: Span<UInt8>, range: Range<Int>) -> Int {
@@ -62,7 +62,7 @@ extension ComponentRule {
 extension ComponentRule.Screen {
     static let blockLength = 64
 
-    /// Passes over whole blocks of 64 bytes up to the first with a flagged byte in it.
+    /// Skips whole blocks of 64 bytes up to the first one with a flagged byte.
     ///
     /// - Returns: the offset of that block, or of the rest that is shorter than a block.
     func skipUnflagged(in source: Span<UInt8>, range: Range<Int>) -> Int {
@@ -76,10 +76,10 @@ extension ComponentRule.Screen {
             var flagged = SIMDMask<SIMD16<Int8>>(repeating: false)
             for lanes in 0..<4 {
                 let block = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset + 16 * lanes, as: Lanes.self)
-                // One comparison for both ends: below the floor the subtraction wraps round to a large number.
+                // One comparison for both limits: below the floor the subtraction wraps around to a large number.
                 flagged .|= (block &- floors .> highest) .| (block .== first) .| (block .== second) .| (block .== third)
             }
-            // As two words: the library's any(_:) is a call, and took as long as half of this loop.
+            // As two words, because the library's any(_:) is a call, and took as long as half of this loop.
             let words = unsafe unsafeBitCast(flagged, to: SIMD2<UInt64>.self)
             if words.x | words.y != 0 { return offset }
             offset += Self.blockLength

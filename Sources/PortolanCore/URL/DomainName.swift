@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns the domain of a special URL into the ASCII form in which it is serialised and looked up.
+/// Converts the domain of a special URL to the ASCII form in which it is serialised and looked up.
 enum DomainName {
-    /// Percent-decodes a domain, puts it in lower case, and checks that no forbidden character is in it. A domain that is not ASCII goes
-    /// through UTS 46 in between. One that is does not, even with `xn--` labels: sites exist whose `xn--` labels are not valid Punycode,
-    /// and the standard returns every ASCII domain in lower case for their sake.
+    /// Percent-decodes a domain, converts it to lower case, and checks that it contains no forbidden character. A
+    /// domain that is not ASCII goes through UTS 46 in between. An ASCII domain does not, even with `xn--` labels:
+    /// sites exist whose `xn--` labels are not valid Punycode, and the standard returns every ASCII domain in lower
+    /// case for their sake.
     ///
-    /// - Throws: `.domainInvalidCodePoint`; the rules whose names start with "domain-to-ASCII".
+    /// - Throws: `.domainInvalidCodePoint`, or a rule whose name starts with "domain-to-ASCII".
     ///
     /// WHATWG URL §3.3
     static func ascii(_ range: Range<Int>, of source: Span<UInt8>) throws(URLParser.Failure) -> [UInt8] {
@@ -37,14 +38,15 @@ enum DomainName {
             let offset = sourceOffset(ofDecoded: error.offset, in: range, of: source)
             throw URLParser.Failure(URLSyntaxError.Rule(error.violation), at: offset)
         }
-        // Only now: "<" and a combining stroke are one character that is allowed, and one that is allowed may be mapped to several that are not.
+        // Checked only now: "<" and a combining stroke form one character that is allowed, and an allowed character may
+        // be mapped to several that are not.
         if result.contains(where: ByteSet.forbiddenInDomain.contains) {
             throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbidden ?? range.lowerBound)
         }
         return result
     }
 
-    /// The byte that stands at an offset, percent-encoded or not, and how many bytes it takes there.
+    /// The byte at an offset, decoded if it is percent-encoded, and its length in the source.
     private static func decodedByte(at offset: Int, limit: Int, of source: Span<UInt8>) -> (byte: UInt8, length: Int) {
         let byte = source[offset]
         guard byte == UInt8(ascii: "%"), offset + 2 < limit,
@@ -53,7 +55,7 @@ enum DomainName {
         return (high << 4 | low, 3)
     }
 
-    /// Where the byte stands in the source that is `number`th when it is percent-decoded.
+    /// The offset in the source of the byte that has the index `number` after percent-decoding.
     private static func sourceOffset(ofDecoded number: Int, in range: Range<Int>, of source: Span<UInt8>) -> Int {
         var offset = range.lowerBound
         for _ in 0..<number where offset < range.upperBound {

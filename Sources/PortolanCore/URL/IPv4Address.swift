@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An IPv4 address as it may stand for the host of a special URL: with fewer than four parts, in octal or hexadecimal.
+/// An IPv4 address as the host of a special URL. It may have fewer than four parts, in octal or hexadecimal.
 ///
 /// WHATWG URL §3.5
 struct IPv4Address: Sendable, Hashable {
     let value: UInt32
 
-    /// Reads a domain whose last label is a number.
+    /// Parses a domain whose last label is a number.
     ///
-    /// - Returns: nil for a domain that does not end in a number, and so is a name.
-    /// - Throws: the rule that is broken, at `offset`, where the domain stands in the URL.
+    /// - Returns: nil for a domain that does not end in a number, and is therefore a name.
+    /// - Throws: the violated rule, at `offset`, the position of the domain in the URL.
     init?(domain: Span<UInt8>, at offset: Int) throws(URLParser.Failure) {
         guard let lastLabel = domain.lastLabel, domain.isNumber(lastLabel) else { return nil }
 
@@ -20,7 +20,7 @@ struct IPv4Address: Sendable, Hashable {
             let label = start..<domain.endOfLabel(from: start, limit: lastLabel.upperBound)
             if parts == 4 { throw URLParser.Failure(.ipv4TooManyParts, at: offset) }
             guard let part = domain.numericValue(of: label) else { throw URLParser.Failure(.ipv4NonNumericPart, at: offset) }
-            // The last part fills all the bytes that the others leave.
+            // The last part fills all bytes that the other parts leave.
             let isLast = label.upperBound == lastLabel.upperBound
             let bits = isLast ? 8 * (4 - parts) : 8
             if part >= 1 << bits { throw URLParser.Failure(.ipv4OutOfRangePart, at: offset) }
@@ -33,7 +33,7 @@ struct IPv4Address: Sendable, Hashable {
 }
 
 extension Span<UInt8> {
-    /// The last label, where a single dot at the end does not count; nil if that leaves nothing.
+    /// The last label, without a single dot at the end; nil if that leaves nothing.
     fileprivate var lastLabel: Range<Int>? {
         var end = count
         if end > 0, self[end - 1] == UInt8(ascii: ".") { end -= 1 }
@@ -48,12 +48,12 @@ extension Span<UInt8> {
         return end
     }
 
-    /// Whether a label reads as a number, even one with digits that its base does not have, such as 08.
+    /// Whether a label is read as a number, even one with digits that its base does not have, such as 08.
     fileprivate func isNumber(_ label: Range<Int>) -> Bool {
         label.allSatisfy { self[$0].isASCIIDigit } || numericValue(of: label) != nil
     }
 
-    /// The value of a decimal, octal (0…) or hexadecimal (0x…) number, or nil; a huge one is cut down to 2⁴⁰.
+    /// The value of a decimal, octal (0…) or hexadecimal (0x…) number, or nil. A huge value is reduced to 2⁴⁰.
     fileprivate func numericValue(of label: Range<Int>) -> UInt64? {
         if label.isEmpty { return nil }
         var digits = label

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An IPv6 address, which in a URL stands between brackets.
+/// An IPv6 address, which is in brackets in a URL.
 ///
 /// WHATWG URL §3.5
 struct IPv6Address: Sendable, Hashable {
     private(set) var pieces = SIMD8<UInt16>()
 
-    /// Reads an address without its brackets.
+    /// Parses an address without its brackets.
     ///
-    /// - Throws: the rule that is broken, and where in the source.
+    /// - Throws: the violated rule, and its offset in the source.
     init(parsing range: Range<Int>, of source: Span<UInt8>) throws(URLParser.Failure) {
         do {
             try parse(source.extracting(range))
@@ -62,7 +62,7 @@ struct IPv6Address: Sendable, Hashable {
         }
     }
 
-    /// Reads four decimal numbers up to the end into two pieces.
+    /// Parses four decimal numbers, up to the end, into two pieces.
     private mutating func parseEmbeddedIPv4(_ text: Span<UInt8>, from start: Int, index: Int) throws(URLParser.Failure) {
         var position = start
         var address: UInt32 = 0
@@ -88,7 +88,7 @@ struct IPv6Address: Sendable, Hashable {
         pieces[index + 1] = UInt16(truncatingIfNeeded: address)
     }
 
-    /// Moves the pieces that were written after the "::" to where they belong, and leaves zeros behind.
+    /// Moves the pieces after the "::" to their final places, and leaves zeros behind.
     private mutating func moveToEnd(_ written: Range<Int>) {
         for (distance, from) in written.reversed().enumerated() where from != 7 - distance {
             pieces[7 - distance] = pieces[from]

@@ -2,7 +2,8 @@
 
 /// Percent-encoding, RFC 3986 §2.1.
 package enum PercentEncoding {
-    /// The bytes that `text` stands for; a `%` that two hex digits do not follow stands for itself (WHATWG URL, "percent-decode").
+    /// Returns the bytes that `text` encodes. A `%` without two hex digits after it stands for itself (WHATWG URL,
+    /// "percent-decode").
     package static func decodedBytes(_ text: some StringProtocol) -> [UInt8] {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
@@ -22,7 +23,7 @@ package enum PercentEncoding {
         return bytes
     }
 
-    /// As ``decodedBytes(_:)``, read as UTF-8; bytes that are none become U+FFFD.
+    /// Returns the result of ``decodedBytes(_:)`` as UTF-8. Invalid bytes become U+FFFD.
     package static func decode(_ text: some StringProtocol) -> String {
         String(decoding: decodedBytes(text), as: UTF8.self)
     }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text being written that costs nothing for as long as it equals the text being read.
+/// An output text that costs nothing while it equals the input text.
 ///
-/// While everything appended so far is a prefix of the source, only its length is kept. At the first difference that prefix is copied, and
-/// from then on the bytes are the buffer's own. So a URL that is canonical already is serialised without a copy, and neither the
-/// parser nor the serialiser has to know. Each call must be given the same source.
+/// While everything appended so far is a prefix of the source, only its length is stored. At the first difference that
+/// prefix is copied, and from then on the buffer has its own bytes. A URL that is already canonical is therefore
+/// serialised without a copy, and neither the parser nor the serialiser has to know. Each call must receive the same
+/// source.
 struct RewriteBuffer {
     private var shared = 0
     private var copy: [UInt8] = []
     private var hasDiverged = false
 
-    /// How many bytes have been written.
+    /// The number of bytes written.
     var count: Int { hasDiverged ? copy.count : shared }
 
     /// The bytes written, or nil if they are the first `count` bytes of the source.
     var ownBytes: [UInt8]? { hasDiverged ? copy : nil }
 
-    /// Makes a buffer that starts with bytes from elsewhere.
+    /// Makes a buffer that starts with bytes of another text.
     init(copying prefix: Span<UInt8>) {
         hasDiverged = true
         appendOwn(0..<prefix.count, of: prefix)
@@ -50,19 +51,19 @@ struct RewriteBuffer {
         appendOwn(range, of: source)
     }
 
-    /// Appends bytes that come from elsewhere.
+    /// Appends bytes that are not from the source.
     mutating func append(contentsOf bytes: Span<UInt8>, source: Span<UInt8>) {
         if bytes.isEmpty { return }
         if !hasDiverged { diverge(from: source) }
         appendOwn(0..<bytes.count, of: bytes)
     }
 
-    /// Forgets what was written beyond the first `length` bytes.
+    /// Removes everything after the first `length` bytes.
     mutating func truncate(to length: Int) {
         if hasDiverged { copy.removeLast(copy.count - length) } else { shared = length }
     }
 
-    /// Inserts bytes at an offset that has been written already.
+    /// Inserts bytes at an offset that is already written.
     mutating func insert(_ bytes: [UInt8], at offset: Int, source: Span<UInt8>) {
         if !hasDiverged { diverge(from: source) }
         copy.insert(contentsOf: bytes, at: offset)

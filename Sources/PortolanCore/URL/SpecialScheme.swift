@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The schemes whose URLs always have a host, take a backslash for a slash, and know a default port.
+/// The schemes whose URLs always have a host, treat a backslash as a slash, and, except for `file`, have a default
+/// port.
 ///
-/// The raw value is the name's ASCII bytes in one number, so that the parser recognises a scheme while it reads it.
+/// The raw value is the number that the name's ASCII bytes form, so that the parser recognises a scheme while it reads
+/// it.
 ///
 /// WHATWG URL §4.2
 enum SpecialScheme: UInt64, Sendable, Hashable, CaseIterable {

@@ -6,13 +6,13 @@ extension URL {
     /// Makes Foundation's URL from a record.
     ///
     /// Foundation follows RFC 3986 and may encode more than the WHATWG serialisation does, for example `|` in a query.
-    /// It is nil where that grammar has no room for the text, as for some opaque hosts.
+    /// The result is nil if that grammar does not allow the text, as for some opaque hosts.
     public init?(_ record: URLRecord) { self.init(string: record.description) }
 }
 
 extension URLRecord {
     /// Parses the absolute text of Foundation's URL.
     ///
-    /// - Throws: as `init(parsing:relativeTo:)`; a relative URL has no scheme.
+    /// - Throws: the errors of `init(parsing:relativeTo:)`; a relative URL has no scheme.
     public init(_ url: URL) throws(URLSyntaxError) { try self.init(parsing: url.absoluteString) }
 }

@@ -5,10 +5,11 @@ enum URLExcerpt {
     private static let longest = 80
     private static let keptBeforeOffset = 40
 
-    /// Quotes about 80 bytes of `text` around `offset`, with control characters escaped and user information replaced by "…".
+    /// Quotes about 80 bytes of `text` around `offset`, with control characters escaped and user information replaced
+    /// by "…".
     ///
-    /// A text that did not parse has no user information that could be found by the rules: a password that holds a slash, for example,
-    /// ends the authority early. So everything between the scheme and the last "@" is left out.
+    /// The rules cannot find the user information of a text that did not parse: a password with a slash, for example,
+    /// ends the authority early. Everything between the scheme and the last "@" is therefore left out.
     static func make(from text: String, around offset: Int) -> String {
         let bytes = text.utf8
         let hidden = hiddenRange(of: bytes)
@@ -25,7 +26,7 @@ enum URLExcerpt {
         return (isScheme ? bytes.index(after: start) : bytes.startIndex)..<at
     }
 
-    /// Up to 80 bytes of `text` that hold the offset, with "…" where something was left out.
+    /// Up to 80 bytes of `text` around the offset, with "…" in the place of omitted bytes.
     private static func window(of text: Substring, around offset: Int) -> String {
         let bytes = text.utf8
         let start =
@@ -42,7 +43,7 @@ enum URLExcerpt {
         }
     }
 
-    /// The first bytes of `text`, up to a limit, with "…" at the end if there is more.
+    /// The first bytes of `text`, up to a limit, with "…" at the end if more bytes follow.
     private static func escaped(_ text: Substring, limit: Int) -> String {
         let bytes = text.utf8
         let end = bytes.index(bytes.startIndex, offsetBy: limit, limitedBy: bytes.endIndex) ?? bytes.endIndex

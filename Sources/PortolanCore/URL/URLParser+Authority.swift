@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLParser {
-    /// Passes over any number of slashes, then reads the authority.
+    /// Skips any number of slashes, then parses the authority.
     ///
     /// Special authority slashes and special authority ignore slashes states
     mutating func parseSpecialAuthority(_ source: Span<UInt8>) throws(Failure) {
@@ -9,7 +9,7 @@ extension URLParser {
         try parseAuthority(source)
     }
 
-    /// Reads user information, host and port, and all that follows them.
+    /// Parses user information, host and port, and everything after them.
     ///
     /// Authority, host and port states
     mutating func parseAuthority(_ source: Span<UInt8>) throws(Failure) {
@@ -27,7 +27,7 @@ extension URLParser {
             hostStart = lastAt + 1
         }
         let hostEnd = endOfHost(in: source, range: hostStart..<end)
-        // User information, a port or a special scheme each demand a host.
+        // User information, a port and a special scheme each require a host.
         if hostStart == hostEnd, lastAt != nil || hostEnd < end || isSpecial { throw Failure(.hostMissing, at: hostStart) }
         try parseHost(hostStart..<hostEnd, of: source)
         layout.hostEnd = output.count
@@ -56,7 +56,7 @@ extension URLParser {
         layout.hostStart = output.count
     }
 
-    /// Finds the colon before the port, or the end of the range; colons in brackets belong to an IPv6 address.
+    /// Finds the colon before the port, or the end of the range. Colons in brackets belong to an IPv6 address.
     private func endOfHost(in source: Span<UInt8>, range: Range<Int>) -> Int {
         var isInBrackets = false
         for offset in range {

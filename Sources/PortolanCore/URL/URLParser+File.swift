@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules that `file:` has for itself: hosts that may be empty, and drive letters of Windows.
+/// The special rules of `file:`: hosts may be empty, and paths may have drive letters of Windows.
 extension URLParser {
-    /// Reads what follows `file:`, or resolves a text without a scheme against a base that has it.
+    /// Parses the text after `file:`, or resolves a text without a scheme against a `file:` base.
     ///
     /// File and file slash states
     mutating func parseFile(_ source: Span<UInt8>, base: URLRecord?) throws(Failure) {
@@ -31,7 +31,7 @@ extension URLParser {
         while end < source.count, !isSlash(at: end, in: source), source[end] != UInt8(ascii: "?"), source[end] != UInt8(ascii: "#") {
             end += 1
         }
-        // A drive letter where the host should be is the first segment of the path.
+        // A drive letter in the place of the host is the first segment of the path.
         if isDriveLetter(start..<end, of: source) || start == end {
             if isSlash(at: start, in: source) { position = start + 1 }
             return try parseLocalPath(source)
@@ -44,7 +44,7 @@ extension URLParser {
         try parsePathStart(source)
     }
 
-    /// Reads the path of a URL whose host is empty; its first slash has been passed.
+    /// Parses the path of a URL whose host is empty. Its first slash has already been skipped.
     private mutating func parseLocalPath(_ source: Span<UInt8>) throws(Failure) {
         beginAuthority(source)
         layout.hostEnd = layout.hostStart
@@ -80,7 +80,7 @@ extension URLParser {
         return mark == UInt8(ascii: ":") || mark == UInt8(ascii: "|")
     }
 
-    /// Whether a drive letter stands next, and nothing or the end of a segment after it.
+    /// Whether a drive letter comes next, followed by nothing or by the end of a segment.
     func startsWithDriveLetter(_ source: Span<UInt8>) -> Bool {
         guard position + 2 <= source.count, isDriveLetter(position..<position + 2, of: source) else { return false }
         return position + 2 == source.count || ComponentRule.specialPath.ends.contains(source[position + 2])

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLParser {
-    /// Reads a host and writes it as it is serialised.
+    /// Parses a host and writes its serialised form.
     ///
-    /// In special schemes it is a domain or an IPv4 address, in others opaque; in brackets it is an IPv6 address in both.
+    /// In special schemes it is a domain or an IPv4 address, and in others it is opaque. In brackets it is an IPv6
+    /// address in both.
     ///
     /// WHATWG URL §3.5
     mutating func parseHost(_ range: Range<Int>, of source: Span<UInt8>) throws(Failure) {

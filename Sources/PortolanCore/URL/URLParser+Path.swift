@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLParser {
-    /// Reads what follows an authority.
+    /// Parses everything after an authority.
     ///
     /// Path start state
     mutating func parsePathStart(_ source: Span<UInt8>) throws(Failure) {
@@ -10,16 +10,17 @@ extension URLParser {
             position += 1
             try parsePath(source)
         } else if isSpecial {
-            try parsePath(source)  // which writes the slash that is missing
+            try parsePath(source)  // which writes the missing slash
         } else {
             finishPath(source)
             try parseQueryAndFragment(source)
         }
     }
 
-    /// Reads the segments of a path up to the end of the URL; the slash before the first of them has been passed.
+    /// Parses the segments of a path, and the rest of the URL. The slash before the first segment has already been
+    /// skipped.
     ///
-    /// Each segment is written with a slash before it, and removed again if it turns out to be "." or "..".
+    /// Each segment is written with a slash before it, and removed again if it is "." or "..".
     ///
     /// Path state
     mutating func parsePath(_ source: Span<UInt8>) throws(Failure) {
@@ -45,7 +46,7 @@ extension URLParser {
         try parseQueryAndFragment(source)
     }
 
-    /// Counts the dots of a "." or ".." segment, either of which may be written %2e; 0 for any other segment.
+    /// Counts the dots of a "." or ".." segment, in which %2e also counts as a dot; 0 for any other segment.
     private func dots(in range: Range<Int>, of source: Span<UInt8>) -> Int {
         guard range.count <= 6 else { return 0 }
         var count = 0
@@ -65,7 +66,7 @@ extension URLParser {
         return count <= 2 ? count : 0
     }
 
-    /// Removes the last segment of the path that was written, unless it is the drive letter of a file.
+    /// Removes the last segment of the written path, unless it is the drive letter of a file.
     mutating func removeLastSegment(_ source: Span<UInt8>) {
         if layout.specialScheme == .file, output.count == layout.pathStart + 3,
             output.byte(at: layout.pathStart + 1, source: source).isASCIILetter,
@@ -88,9 +89,10 @@ extension URLParser {
         output.append(UInt8(ascii: ":"), source: source)
     }
 
-    /// Notes where the path ends, which until proven otherwise is the end of the URL.
+    /// Records the end of the path. It is also the end of the URL unless a query or fragment follows.
     ///
-    /// Two slashes at the start of a path would read as an authority where there is none, so "/." is put before them.
+    /// Two slashes at the start of a path without an authority would be read as an authority, so "/." is inserted
+    /// before them.
     mutating func finishPath(_ source: Span<UInt8>) {
         if !layout.hasAuthority, output.count >= layout.pathStart + 2,
             output.byte(at: layout.pathStart, source: source) == UInt8(ascii: "/"),
@@ -105,7 +107,7 @@ extension URLParser {
 }
 
 extension URLParser {
-    /// Reads a path that has no segments, such as that of `data:` and `mailto:`.
+    /// Parses a path without segments, such as that of `data:` and `mailto:`.
     ///
     /// Opaque path state
     mutating func parseOpaquePath(_ source: Span<UInt8>) throws(Failure) {
@@ -113,7 +115,7 @@ extension URLParser {
         layout.hasOpaquePath = true
         layout.pathStart = output.count
         try appendEncoded(position..<source.count, of: source, rule: .opaquePath)
-        // A last space would be lost if the query and fragment were taken away and the text parsed again.
+        // A last space would be lost if the query and fragment were removed and the text was parsed again.
         if position < source.count, source[position - 1] == UInt8(ascii: " ") {
             output.truncate(to: output.count - 1)
             output.append(percentEncoding: UInt8(ascii: " "), source: source)
@@ -122,7 +124,7 @@ extension URLParser {
         try parseQueryAndFragment(source)
     }
 
-    /// Reads a query and a fragment, if they are there.
+    /// Parses a query and a fragment, if they are present.
     ///
     /// Query and fragment states
     mutating func parseQueryAndFragment(_ source: Span<UInt8>) throws(Failure) {
@@ -139,7 +141,8 @@ extension URLParser {
         }
     }
 
-    /// Writes bytes up to an end of the component, percent-encoded where the rule says so, and moves `position` to where it stopped.
+    /// Writes bytes up to an end of the component, percent-encoded as the rule requires, and moves `position` to that
+    /// end.
     mutating func appendEncoded(_ range: Range<Int>, of source: Span<UInt8>, rule: ComponentRule) throws(Failure) {
         position = range.lowerBound
         while position < range.upperBound {

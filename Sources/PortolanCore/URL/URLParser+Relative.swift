@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLParser {
-    /// The last part of a base URL that a reference takes over.
+    /// The last part of a base URL that a reference inherits.
     enum BasePart { case scheme, authority, path, query }
 
-    /// Resolves what follows the scheme, or a text without one, against a base that is neither opaque nor of `file:`.
+    /// Resolves the text after the scheme, or a text without one, against a base that is neither opaque nor a `file:`
+    /// URL.
     ///
     /// Relative and relative slash states
     mutating func parseRelative(_ source: Span<UInt8>, base: URLRecord) throws(Failure) {
@@ -26,7 +27,7 @@ extension URLParser {
         }
     }
 
-    /// Resolves a reference that has no slash at its start: to nothing, a query, a fragment or a path.
+    /// Resolves a reference that does not start with a slash: an empty text, a query, a fragment or a path.
     mutating func parseRelativePath(_ source: Span<UInt8>, base: URLRecord) throws(Failure) {
         switch next(in: source) {
         case nil:
@@ -40,7 +41,7 @@ extension URLParser {
             try parseQueryAndFragment(source)
         default:
             copy(base, upTo: .path)
-            // A drive letter starts a file's path anew.
+            // A drive letter restarts the path of a file.
             if layout.specialScheme == .file, startsWithDriveLetter(source) {
                 output.truncate(to: layout.pathStart)
             } else {
@@ -50,9 +51,9 @@ extension URLParser {
         }
     }
 
-    /// Starts the output afresh with that part of the base.
+    /// Restarts the output with the base, up to `part`.
     ///
-    /// A "/." before the base's path is left out, since the new path may not need it.
+    /// A "/." before the base's path is left out, because the new path may not need it.
     mutating func copy(_ base: URLRecord, upTo part: BasePart) {
         let utf8 = base.description.utf8
         let text = utf8.span

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLParser {
-    /// Reads the scheme, if there is one, and decides what follows it.
+    /// Parses the scheme, if there is one, and decides how to parse the rest.
     ///
     /// Scheme start, scheme, no scheme, and path or authority states
     mutating func parse(_ source: Span<UInt8>, relativeTo base: URLRecord?) throws(Failure) {
@@ -20,14 +20,14 @@ extension URLParser {
         }
     }
 
-    /// Writes the scheme in lower case with its colon, or nothing if the text does not start with one.
+    /// Writes the scheme in lower case with its colon, or nothing if the text does not start with a scheme.
     private mutating func parseScheme(_ source: Span<UInt8>) -> Bool {
         guard let first = next(in: source), first.isASCIILetter else { return false }
         var end = 0
         var name: UInt64 = 0
         var hasUppercase = false
         while end < source.count, source[end].isSchemeByte {
-            // Longer names lose their first bytes, and are then eight bytes long: longer than each special scheme.
+            // Longer names lose their first bytes. The remaining eight bytes are longer than each special scheme.
             name = name << 8 | UInt64(source[end].lowercasedASCII)
             hasUppercase = hasUppercase || source[end].isASCIIUppercase
             end += 1

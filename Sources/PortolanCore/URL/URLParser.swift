@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a URL once, from front to back, and writes its serialisation as it goes.
+/// Parses a URL once, from front to back, and writes its serialisation at the same time.
 ///
-/// The standard describes the parser as a machine of some twenty states that fills a record, which is serialised afterwards. Here each
-/// stretch of the text has a function, named after its states, and writes straight to `output`; `layout` notes where the components
-/// came to lie. Functions are handed the source, because a span can't be kept in a structure that lives longer than it.
+/// The standard describes the parser as a state machine with about twenty states that fills a record, which is
+/// serialised afterwards. Here each part of the text has a function, named after its states, that writes directly to
+/// `output`. `layout` records the positions of the components. Functions receive the source as a parameter, because a
+/// span can't be stored in a structure that lives longer than the span.
 ///
 /// WHATWG URL §4.4
 struct URLParser {
     var output = RewriteBuffer()
     var layout = URLRecord.Layout()
-    /// The next byte to be read.
+    /// The next byte to read.
     var position = 0
 
-    /// The rule that was broken, and the offset in the source where.
+    /// The violated rule, and its offset in the source.
     struct Failure: Error {
         let rule: URLSyntaxError.Rule
         let offset: Int
@@ -30,7 +31,7 @@ struct URLParser {
     @inline(__always)
     func next(in source: Span<UInt8>) -> UInt8? { position < source.count ? source[position] : nil }
 
-    /// Whether the byte at an offset is a slash, or in special URLs a backslash.
+    /// Whether the byte at an offset is a slash, or, in a special URL, a backslash.
     func isSlash(at offset: Int, in source: Span<UInt8>) -> Bool {
         guard offset < source.count else { return false }
         return source[offset] == UInt8(ascii: "/") || (isSpecial && source[offset] == UInt8(ascii: "\\"))
@@ -38,9 +39,10 @@ struct URLParser {
 }
 
 extension URLParser {
-    /// Parses a text, first as it is, and if that fails without its tabs and newlines.
+    /// Parses a text as it is, and, if that fails, without its tabs and newlines.
     ///
-    /// Those are rare, and each rule of the parser either refuses them or reports them, so the common text is not searched for them.
+    /// Tabs and newlines are rare, and each rule of the parser rejects or reports them, so ordinary texts are not
+    /// searched for them.
     static func parse(_ text: String, relativeTo base: URLRecord?) throws(URLSyntaxError) -> URLRecord {
         do {
             return try parseVerbatim(text, relativeTo: base)
@@ -70,7 +72,7 @@ extension URLParser {
         return URLRecord(serialised: parser.serialised(from: text, trimmed: trimmed), layout: parser.layout)
     }
 
-    /// Leaves out control characters and spaces at both ends.
+    /// Removes control characters and spaces at both ends.
     private static func trimmedRange(of text: Span<UInt8>) -> Range<Int> {
         var range = 0..<text.count
         while let first = range.first, text[first] <= 0x20 { range.removeFirst() }
@@ -84,7 +86,7 @@ extension URLParser {
         return String(decoding: text.utf8.dropFirst(trimmed.lowerBound).prefix(output.count), as: UTF8.self)
     }
 
-    /// Where the byte stands that is `number`th when tabs and newlines are not counted.
+    /// The offset of the byte that has the index `number` when tabs and newlines are not counted.
     private static func offset(ofUnit number: Int, in text: String) -> Int {
         var remaining = number
         for (offset, byte) in text.utf8.enumerated() where !byte.isTabOrNewline {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLRecord {
-    /// The scheme, and behind it those of the URLs that lie in one another, in lower case: `gzip` and `file` of `gzip:file:///x`.
+    /// The scheme, followed by the schemes of nested URLs, in lower case: `gzip` and `file` of `gzip:file:///x`.
     ///
-    /// No standard says how one URL lies in another. Taken for a scheme is what a handler could take for one: a name and a colon right at the
-    /// start, also with blanks before it or percent-encoded. Some are none, as in `data:file:`.
+    /// No standard defines how URLs nest. Everything that a handler could take for a scheme counts: a name and a colon
+    /// directly at the start, also with blanks before it or percent-encoded. Some of these are not schemes, as in
+    /// `data:file:`.
     ///
     /// - Complexity: linear in the length of the URL.
     var nestedSchemes: [String] {
         var schemes = [String(scheme)]
         var name: [UInt8] = []
         for byte in PercentEncoding.decodedBytes(schemeSpecificPart) {
-            // A parser of URLs takes them out wherever they are.
+            // A URL parser removes tabs and newlines anywhere.
             if byte.isTabOrNewline { continue }
             if name.isEmpty ? byte.isASCIILetter : byte.isSchemeByte {
                 name.append(byte)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension URLRecord {
-    /// Whether both URLs have the same scheme, host and port, so that credentials meant for one may be sent to the other.
+    /// Whether both URLs have the same scheme, host and port, so that credentials meant for one may be sent to the
+    /// other.
     ///
-    /// Default ports count as written. URLs without a host, such as those of `data:`, have the same origin as none, not even themselves;
-    /// two of another scheme with a host are compared like `http:` ones, where the standard would say no.
+    /// Default ports count as if they were written. URLs without a host, such as those of `data:`, have the same origin
+    /// as no other URL, not even as themselves. URLs with a host and a scheme that is not special are compared like
+    /// `http:` ones, although the standard considers their origins different.
     ///
     /// WHATWG URL §4.7
     public func hasSameOrigin(as other: URLRecord) -> Bool {
@@ -30,7 +32,7 @@ extension URLRecord {
 }
 
 extension URLRecord.Layout {
-    /// The layout once the text before the host was removed down to `offset`.
+    /// The layout after the text before the host was removed down to `offset`.
     fileprivate func movingHost(to offset: Int) -> Self {
         let distance = hostStart - offset
         var result = self

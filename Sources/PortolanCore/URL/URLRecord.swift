@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A URL that has been parsed, as its serialised text and where in it each component lies.
+/// A parsed URL: its serialised text and the positions of its components.
 ///
-/// What the standard calls a URL record. A text that is canonical already is kept as it is, without a copy; any other is rewritten:
-/// ` HTTP://EXAMPLE.com:80/a/../b ` becomes `http://example.com/b`. Parsing the serialised text gives the same record again, so two
-/// records are equal exactly when their texts are.
+/// The standard calls this a URL record. A text that is already canonical is kept, without a copy. Any other text is
+/// rewritten: ` HTTP://EXAMPLE.com:80/a/../b ` becomes `http://example.com/b`. Parsing the serialised text gives the
+/// same record again, so two records are equal exactly if their texts are.
 ///
-/// Components are slices of the text, percent-encoded as they stand in it.
+/// Components are slices of the text, percent-encoded as in the text.
 ///
 /// ```swift
 /// let base = try URLRecord(parsing: "https://example.org/docs/index.html")
@@ -15,8 +15,8 @@
 /// print(next.path)     // /logo.png
 /// ```
 ///
-/// In special schemes a host beyond ASCII is put into its `xn--` form: `http://Bücher.example/` becomes `http://xn--bcher-kva.example/`.
-/// A host that is ASCII already is only put in lower case: its `xn--` labels are not checked.
+/// In special schemes a host beyond ASCII is converted to its `xn--` form: `http://Bücher.example/` becomes
+/// `http://xn--bcher-kva.example/`. An ASCII host is only converted to lower case: its `xn--` labels are not checked.
 ///
 /// WHATWG URL §4
 public struct URLRecord: Sendable, CustomStringConvertible {
@@ -26,9 +26,10 @@ public struct URLRecord: Sendable, CustomStringConvertible {
 
     /// Parses a URL, or resolves a reference against a base URL.
     ///
-    /// Spaces and control characters around the text, and tabs and newlines within it, are dropped as the standard demands.
+    /// Spaces and control characters around the text, and tabs and newlines within it, are removed as the standard
+    /// requires.
     ///
-    /// - Throws: which rule the text breaks, where, and how to mend it.
+    /// - Throws: the violated rule, its position, and how to fix it.
     /// - Complexity: linear in the length of the text and of the base.
     public init(parsing text: String, relativeTo base: URLRecord? = nil) throws(URLSyntaxError) {
         self = try URLParser.parse(text, relativeTo: base)
@@ -42,14 +43,14 @@ public struct URLRecord: Sendable, CustomStringConvertible {
 }
 
 extension URLRecord {
-    /// Where the components lie, as offsets in bytes.
+    /// The positions of the components, as offsets in bytes.
     ///
     ///     scheme ":" "//" username ":" password "@" host ":" port "/." path "?" query "#" fragment
     ///           ^schemeEnd       ^usernameEnd       ^hostStart    ^pathStart ^pathEnd  ^queryEnd
     ///                                                   ^hostEnd
     ///
-    /// Without an authority the three in the middle are all one beyond `schemeEnd`. The "/." stands only where a path without a host
-    /// starts with two slashes.
+    /// Without an authority, `usernameEnd`, `hostStart` and `hostEnd` are all one more than `schemeEnd`. The "/." is
+    /// present only if a path without a host starts with two slashes.
     struct Layout: Sendable {
         var schemeEnd = 0
         var usernameEnd = 0
@@ -58,7 +59,7 @@ extension URLRecord {
         var pathStart = 0
         var pathEnd = 0
         var queryEnd = 0
-        /// The port, where it is not the scheme's default.
+        /// The port, if it is not the scheme's default.
         var port: UInt16?
         var specialScheme: SpecialScheme?
         var hasOpaquePath = false

@@ -2,7 +2,7 @@
 
 /// The rules for domains beyond ASCII.
 ///
-/// The standard has the one name domain-to-ASCII for all of them; what follows it is Portolan's.
+/// The standard has one name for all of them, domain-to-ASCII. Portolan defines the rest of each name.
 ///
 /// WHATWG URL §1.1, UTS 46 §4
 extension URLSyntaxError.Rule {

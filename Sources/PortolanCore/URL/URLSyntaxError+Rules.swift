@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules, in the order in which a URL is read.
+/// The rules, in the order in which a URL is parsed.
 ///
-/// WHATWG URL §1.1, those validation errors that are failures.
+/// WHATWG URL §1.1, the validation errors that are failures.
 extension URLSyntaxError.Rule {
-    /// Not a failure of the whole: the parser starts again without them. No error carries it to a caller.
+    /// Not a failure of the whole: the parser starts again without tabs and newlines. No error reports this rule to a
+    /// caller.
     static let tabOrNewline = Self("invalid-URL-unit", "it holds a tab or newline", "remove it")
 
     public static let missingScheme = Self(

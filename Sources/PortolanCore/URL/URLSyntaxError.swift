@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text is not a valid URL: which rule it breaks, where, and how to mend it.
+/// A text is not a valid URL: the error states the violated rule, its position, and how to fix it.
 ///
-/// The description is one line for a person to read. It quotes the text shortened, with control characters escaped, and never the user
-/// name or password in it.
+/// The description is one line for a person to read. It quotes the text, shortened, with control characters escaped,
+/// and without the user name and password.
 public struct URLSyntaxError: Error, Equatable, CustomStringConvertible {
-    /// The rule that the text breaks.
+    /// The rule that the text violates.
     public let rule: Rule
-    /// Where, in bytes of UTF-8 from the start of the text as it was given.
+    /// The position, in bytes of UTF-8 from the start of the original text.
     public let offset: Int
     /// The text, shortened to about 80 characters, without user information.
     public let excerpt: String
@@ -22,13 +22,13 @@ public struct URLSyntaxError: Error, Equatable, CustomStringConvertible {
 }
 
 extension URLSyntaxError {
-    /// A rule of the URL Standard whose breach makes parsing fail.
+    /// A rule of the URL Standard whose violation makes parsing fail.
     public struct Rule: Sendable, Hashable, CustomStringConvertible {
-        /// The name, which is the standard's where it has one.
+        /// The name, which is the standard's if the standard has one.
         public let description: String
         /// What is wrong, as a clause.
         public let problem: String
-        /// How to mend it, as a clause.
+        /// How to fix it, as a clause.
         public let remedy: String
 
         init(_ name: String, _ problem: String, _ remedy: String) {

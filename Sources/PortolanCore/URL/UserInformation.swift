@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds user names and passwords of URLs in a text.
+/// Finds the user names and passwords of URLs in a text.
 ///
-/// As the parser decides: an `@` ends user information exactly if the text up to it, with a host behind it, is a URL with credentials. (The tests
-/// compare both; the parser itself takes too long for texts with very many URLs.) So every form that a loader follows is found: blanks and quotes in the user name, backslashes, missing slashes, tabs and line breaks anywhere.
+/// It decides as the parser does: an `@` ends user information exactly if the text up to it, with a host after it, is a
+/// URL with credentials. (The tests compare both. The parser itself takes too long for texts with very many URLs.)
+/// Every form that a loader follows is therefore found: blanks and quotes in the user name, backslashes, missing
+/// slashes, and tabs and line breaks anywhere.
 ///
 /// Source: WHATWG URL §4.4, authority state
 package enum UserInformation {
-    /// Where user information stands, each range with the `@` at its end. Where the end of a URL is not known, too much rather than too little.
+    /// Returns the ranges of user information, each with the `@` at its end. If the end of a URL is unknown, the range
+    /// covers too much rather than too little.
     ///
-    /// - Parameter includingReferences: whether two slashes without a scheme begin a URL, too, as in `//user:password@host/`.
+    /// - Parameter includingReferences: whether two slashes without a scheme also begin a URL, as in
+    ///   `//user:password@host/`.
     /// - Complexity: linear in the length of the text.
     package static func ranges(in bytes: some Collection<UInt8>, includingReferences: Bool = false) -> [Range<Int>] {
         let source = Array(bytes)
         guard source.contains(UInt8(ascii: "@")) else { return [] }
-        // The parser drops these wherever they are.
+        // The parser removes tabs and newlines anywhere.
         let places = source.contains(where: \.isTabOrNewline) ? source.indices.filter { !source[$0].isTabOrNewline } : nil
         let text = places?.map { source[$0] } ?? source
         var ranges: [Range<Int>] = []
@@ -28,21 +32,21 @@ package enum UserInformation {
                 continue
             }
             let authority = text[position...].firstIndex { $0 != UInt8(ascii: ":") && !isSlash($0) } ?? text.count
-            // Of special URLs, which references are here, a backslash ends the authority, too.
+            // In special URLs, which include references here, a backslash also ends the authority.
             let end = text[authority...].firstIndex { endsAuthority($0) && ($0 != UInt8(ascii: "\\") || start.isSpecial) } ?? text.count
             let at = text[authority..<end].lastIndex(of: UInt8(ascii: "@"))
             if let at, at > authority, isAuthority(at: authority, of: start, in: text) {
                 ranges.append((places?[authority] ?? authority)..<(places?[at] ?? at) + 1)
                 position = at + 1
             } else {
-                // Nothing that begins in the authority has an `@`, unless it begins with the colon at the end.
+                // No URL that begins in the authority has an `@`, unless it begins with the colon at the end.
                 position = max(end > 0 && text[end - 1] == UInt8(ascii: ":") ? end - 1 : end, position + 1)
             }
         }
         return ranges
     }
 
-    /// The text without them.
+    /// Returns the text without user information.
     package static func removed(from text: String, includingReferences: Bool = false) -> String {
         var bytes = Array(text.utf8)
         let ranges = ranges(in: bytes, includingReferences: includingReferences)
@@ -55,19 +59,19 @@ package enum UserInformation {
     private static let file = Array("file".utf8)
 
     private struct Start {
-        /// Where the slashes are, if there are any.
+        /// The index of the slashes, if there are any.
         let slashes: Int
         let isSpecial: Bool
     }
 
-    /// Where a URL begins whose scheme ends, or whose slashes begin, at `position`.
+    /// Returns the start of the URL whose scheme ends, or whose slashes begin, at `position`.
     private static func urlStart(in text: [UInt8], at position: Int, _ includingReferences: Bool) -> Start? {
         if text[position] == UInt8(ascii: ":") {
             let name = scheme(in: text, before: position)
-            // Also where more letters stand before it: a password that is found too often does no harm.
+            // Also if more letters precede the name: a password that is found too often does no harm.
             if specialSchemes.contains(where: { isEnd($0, of: text[name]) }) { return Start(slashes: position + 1, isSpecial: true) }
             let hasSlashes = position + 2 < text.count && text[position + 1] == UInt8(ascii: "/") && text[position + 2] == UInt8(ascii: "/")
-            // The host of a file has no user.
+            // The host of a `file:` URL has no user.
             let isFile = name.count == file.count && isEnd(file, of: text[name])
             return hasSlashes && !name.isEmpty && !isFile ? Start(slashes: position + 1, isSpecial: false) : nil
         }
@@ -86,8 +90,9 @@ package enum UserInformation {
         return (text[start..<colon].firstIndex(where: \.isASCIILetter) ?? colon)..<colon
     }
 
-    /// Whether the bytes at `authority`, which follow slashes and colons, are in the authority of a URL. Of special URLs any number of slashes stands before
-    /// it, of others two, and then a backslash is part of it. So is a colon.
+    /// Whether the bytes at `authority`, which follow slashes and colons, are in the authority of a URL. Any number of
+    /// slashes precedes the authority of a special URL. Two slashes precede that of other URLs, where a backslash is
+    /// part of the authority. A colon always is.
     private static func isAuthority(at authority: Int, of start: Start, in text: [UInt8]) -> Bool {
         guard start.isSpecial else {
             return authority >= start.slashes + 2 && !text[(start.slashes + 2)..<authority].contains(UInt8(ascii: "/"))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A pattern of file names: `*` stands for any bytes, `?` for one, `[a-z]` for one of a set and `[!a-z]` for one outside it.
+/// A pattern of file names. `*` matches any bytes, `?` one byte, `[a-z]` one byte of a set, and `[!a-z]` one byte
+/// outside it.
 ///
-/// Matching takes time in proportion to the product of the two lengths at most, whatever the pattern.
+/// For every pattern, matching takes at most time in proportion to the product of the two lengths.
 ///
 /// `glob(7)`
 struct Glob {
@@ -28,14 +29,14 @@ struct Glob {
         byte == UInt8(ascii: "*") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "[")
     }
 
-    /// What follows the star, of a pattern that is a star and plain bytes.
+    /// The part after the star, if the pattern is a star and plain bytes.
     static func ending(of pattern: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard pattern.first == UInt8(ascii: "*") else { return nil }
         let ending = pattern.dropFirst()
         return ending.isEmpty || ending.contains(where: isSpecial) ? nil : ending
     }
 
-    /// - Returns: `nil` for a set without an end, and for a pattern of stars alone, which says nothing.
+    /// - Returns: `nil` for a set without an end, and for a pattern of stars only, which would match every name.
     init?(_ pattern: ArraySlice<UInt8>) {
         var elements: [Element] = []
         var rest = pattern
@@ -59,7 +60,7 @@ struct Glob {
         self.elements = elements
     }
 
-    /// Reads a set whose bracket has been passed. A bracket that closes is a member where it comes first.
+    /// Reads a set after its opening bracket. A closing bracket in the first place is a member.
     private static func set(from rest: inout ArraySlice<UInt8>) -> Element? {
         let isNegated = rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^")
         if isNegated { rest.removeFirst() }
@@ -80,7 +81,8 @@ struct Glob {
 
     func matches(_ name: ArraySlice<UInt8>) -> Bool {
         var (element, byte) = (0, name.startIndex)
-        // Where to try again: after the last star, which then takes one more byte. Earlier stars never need to.
+        // The position of the next try: after the last star, which then takes one more byte. Earlier stars never need a
+        // retry.
         var retry: (element: Int, byte: Int)?
         while byte < name.endIndex || element < elements.count {
             if element < elements.count {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension GlobTable {
-    /// The commonest types, for a system without tables of its own.
+    /// The most common types, for a system without MIME type tables.
     ///
-    /// IANA media types registry; WHATWG MIME Sniffing §4.6 for those of the web
+    /// IANA media types registry; WHATWG MIME Sniffing §4.6 for the types of the web
     static func makeBuiltIn() -> GlobTable {
         var table = GlobTable()
         table.add(mimeTypes: Array(builtInText.utf8))

@@ -4,13 +4,14 @@ internal import PortolanCore
 
 extension GlobTable {
     private static let longestLine = 4096
-    /// What the specification gives a pattern that names no weight.
+    /// The weight of patterns from mime.types, which has none: the specification's default.
     private static let usualWeight = 50
 
-    /// Adds what a file `globs2` of shared-mime-info says, a folder of less importance than those added before.
+    /// Adds the patterns of a `globs2` file of shared-mime-info, from a folder that is less important than those added
+    /// before.
     ///
-    /// A line is `weight:type:pattern`, and `:cs` where case matters. The pattern `__NOGLOBS__` means that less important folders say
-    /// nothing of the type. Lines of another form are passed over.
+    /// A line is `weight:type:pattern`, with `:cs` if case matters. The pattern `__NOGLOBS__` makes less important
+    /// folders irrelevant for the type. Lines of another form are ignored.
     mutating func add(globs2 text: [UInt8]) {
         var silenced: [MIMEType] = []
         var types = TypeCache()
@@ -30,7 +31,8 @@ extension GlobTable {
         silencedTypes.formUnion(silenced)
     }
 
-    /// Adds what a table in the form of `mime.types(5)` says: on each line a type and the extensions it has, without their dots.
+    /// Adds the entries of a table in the form of `mime.types(5)`. Each line has a type and its extensions, without
+    /// their dots.
     mutating func add(mimeTypes text: [UInt8]) {
         var types = TypeCache()
         for line in Self.lines(of: text) {
@@ -47,11 +49,11 @@ extension GlobTable {
     }
 }
 
-/// Reads each type once, though most stand in several lines.
+/// Parses each type once, although most types appear in several lines.
 private struct TypeCache {
     private var types: [ArraySlice<UInt8>: MIMEType?] = [:]
 
-    /// - Returns: `nil` for what is no type.
+    /// - Returns: `nil` if the text is not a type.
     mutating func type(_ text: ArraySlice<UInt8>) -> MIMEType? {
         if let known = types[text] { return known }
         let type = MIMEType(parsing: text.span)

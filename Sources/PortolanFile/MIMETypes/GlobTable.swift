@@ -2,14 +2,15 @@
 
 internal import PortolanCore
 
-/// Patterns of file names, each with the type of the files it matches.
+/// Patterns of file names, each with the type of the files that it matches.
 ///
-/// Nearly all patterns are a star and an ending, or a whole name; those are looked up. The few others are tried one after another.
+/// Nearly all patterns are a star and an ending, or a whole name. Those are looked up. The few others are tried one
+/// after another.
 struct GlobTable {
     private struct Entry {
         let type: MIMEType
         let weight: Int
-        /// Of the pattern: of two that match, the longer one says more.
+        /// The length of the pattern. Of two patterns that match, the longer one is more specific.
         let length: Int
 
         func isBetter(than other: Entry?) -> Bool {
@@ -18,25 +19,25 @@ struct GlobTable {
         }
     }
 
-    /// The patterns for which case matters, or those for which it does not, which are kept in lower case.
+    /// The patterns for which case matters, or those for which it does not. The latter are stored in lower case.
     private struct Patterns {
         var names: [ArraySlice<UInt8>: Entry] = [:]
         var endings: [ArraySlice<UInt8>: Entry] = [:]
-        /// What endings begin with: nearly always a dot.
+        /// The first bytes of the endings: nearly always a dot.
         var firstBytesOfEndings: Set<UInt8> = []
         var others: [(glob: Glob, entry: Entry)] = []
     }
 
-    /// More patterns than this that can't be looked up are left out, since each costs time at every question.
+    /// The maximum number of patterns that can't be looked up, because each of them costs time in every search.
     private static let limitOfOthers = 1000
     private static let longestPattern = 255
 
     private var exact = Patterns()
     private var folded = Patterns()
-    /// Types of which sources that are added later say nothing more.
+    /// Types for which sources that are added later are ignored.
     var silencedTypes: Set<MIMEType> = []
 
-    /// Adds a pattern, unless one that is as good is there already.
+    /// Adds a pattern, unless the table has an equally good entry for it.
     ///
     /// - Parameters:
     ///   - weight: of two patterns that match, the one of more weight wins, whatever their lengths.
@@ -62,9 +63,10 @@ struct GlobTable {
         }
     }
 
-    /// The type by the best pattern that matches: of the most weight, then the longest, then one for which case matters, then the first added.
+    /// The type of the best pattern that matches: the one with the most weight, then the longest, then one for which
+    /// case matters, then the first added.
     func type(ofFileNamed name: ArraySlice<UInt8>) -> MIMEType? {
-        // A table with a pattern as long as its name has nothing to gain from names longer than any file system takes.
+        // No file system allows longer names, so they need no search.
         guard !name.isEmpty, name.count <= Self.longestPattern else { return nil }
         var best: Entry?
         Self.match(name, in: exact, &best)
@@ -80,7 +82,7 @@ struct GlobTable {
         for (glob, entry) in patterns.others where entry.isBetter(than: best) && glob.matches(name) { best = entry }
     }
 
-    /// ASCII only: the tables name no other endings.
+    /// ASCII only, because the tables have no other endings.
     private static func lowercased(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }[...]
     }

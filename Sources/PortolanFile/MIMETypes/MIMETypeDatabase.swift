@@ -8,15 +8,17 @@ public import PortolanCore
     import Musl
 #endif
 
-/// What the name of a file says of its contents.
+/// Maps the name of a file to the type of its contents.
 ///
-/// Asked in this order: the system's shared-mime-info (`mime/globs2` in each data folder, the user's before the system's), the table of
-/// `mime.types`, and a small one of our own. Each is read when it is first needed, and kept. A table that is missing, can't be read or
-/// is malformed in places says nothing there; no table is read beyond 4 MiB.
+/// Searches three tables in this order: the system's shared-mime-info (`mime/globs2` in each data folder, the user's
+/// before the system's), the table of `mime.types`, and a small built-in one. Each table is read when it is first
+/// needed, and retained. A missing or unreadable table has no entries. Malformed lines are ignored. No table is read
+/// beyond 4 MiB.
 ///
-/// Thread-safe. The first question reads files, so it may block.
+/// Thread-safe. The first call reads files, so it may block.
 ///
-/// [shared-mime-info specification](https://specifications.freedesktop.org/shared-mime-info-spec/latest/), `mime.types(5)`
+/// [shared-mime-info specification](https://specifications.freedesktop.org/shared-mime-info-spec/latest/),
+/// `mime.types(5)`
 public final class MIMETypeDatabase: Sendable {
     private struct Tables {
         var globs: GlobTable?
@@ -28,18 +30,20 @@ public final class MIMETypeDatabase: Sendable {
 
     private let dataFolders: [String]
     private let mimeTypesFile: String?
-    /// A monitor and no `Mutex`, because files are read under its lock: of two loads that need a table at once, one waits for the other's reading.
+    /// A monitor and no `Mutex`, because files are read under its lock. If two loads need a table at once, one waits
+    /// until the other has read it.
     private let tables = ConditionLock(Tables())
 
     /// - Parameters:
-    ///   - dataFolders: where `mime/globs2` is looked for, the most important folder first; `nil`: where the environment says.
-    ///   - mimeTypesFile: a table in the form of `mime.types(5)`; `nil`: none.
+    ///   - dataFolders: the folders that may contain `mime/globs2`, the most important first; `nil` means the folders
+    ///     in the environment.
+    ///   - mimeTypesFile: a table in the form of `mime.types(5)`; `nil` means none.
     public init(dataFolders: [String]? = nil, mimeTypesFile: String? = "/etc/mime.types") {
         self.dataFolders = dataFolders ?? Self.dataFoldersOfEnvironment()
         self.mimeTypesFile = mimeTypesFile
     }
 
-    /// The type of a file of this name; `nil` if the name says nothing.
+    /// The type of a file with this name; `nil` if no table matches the name.
     public func mimeType(ofFileNamed name: String) -> MIMEType? {
         mimeType(ofFileNamed: Array(name.utf8)[...])
     }
@@ -75,18 +79,19 @@ public final class MIMETypeDatabase: Sendable {
 
     private static func contents(of path: String) -> [UInt8]? {
         guard let path = LocalPath(path) else { return nil }
-        // A failure is left unsaid because the next table can answer, and without any the type is merely unknown.
+        // `try?` because the next table can answer. Without any table the type is merely unknown.
         return try? RegularFile(at: path).contents(atMost: sizeLimit)
     }
 
-    /// XDG Base Directory Specification: `$XDG_DATA_HOME`, then each of `$XDG_DATA_DIRS`, relative paths being invalid.
+    /// XDG Base Directory Specification: `$XDG_DATA_HOME`, then each of `$XDG_DATA_DIRS`. Relative paths are invalid.
     private static func dataFoldersOfEnvironment() -> [String] {
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { $0 + "/.local/share" }
         let others = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         return ([home].compactMap(\.self) + others.split(separator: ":").map(String.init)).filter { $0.hasPrefix("/") }
     }
 
-    /// Empty counts as unset, and everything does in a set-uid program, whose environment is another user's.
+    /// An empty variable counts as unset. In a set-uid program every variable does, because the environment is another
+    /// user's.
     private static func environment(_ name: String) -> String? {
         guard getuid() == geteuid(), getgid() == getegid(), let value = unsafe getenv(name) else { return nil }
         let text = unsafe String(cString: value)

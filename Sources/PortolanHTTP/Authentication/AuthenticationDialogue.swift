@@ -3,13 +3,13 @@
 import PortolanCore
 import PortolanTransport
 
-/// What one load and one peer have said to each other about who the load is: decides what is asked of the caller, and what an answer means.
+/// The authentication of one load to one peer. Decides which challenge the caller receives, and what its answer means.
 struct AuthenticationDialogue {
-    /// Who asks.
+    /// The server or proxy that requests authentication.
     struct Peer {
         /// The URL's scheme, or the proxy's.
         let protocolName: String
-        /// As in a URL: an IPv6 address in brackets.
+        /// Spelled as in a URL, with an IPv6 address in brackets.
         let host: String
         let port: Int
         let isProxy: Bool
@@ -24,14 +24,15 @@ struct AuthenticationDialogue {
 
     enum Decision {
         case use(PasswordCredential)
-        /// There is another way to ask for.
+        /// The caller is to be asked about another offer of the peer.
         case ask(Question)
-        /// Go on without.
+        /// Continue without a credential.
         case giveUp
         case fail(LoadError)
     }
 
-    /// How many answers one load gives to a peer; a caller, or a peer that asks for another realm each time, comes to an end.
+    /// How many credentials one load sends to a peer. The limit ends a load whose caller keeps answering, or whose peer
+    /// requests another realm each time.
     static let answerLimit = 8
 
     private let peer: Peer
@@ -39,19 +40,20 @@ struct AuthenticationDialogue {
     /// The credential that was sent last.
     private var sent: PasswordCredential?
     private var failures: (offer: AuthenticationOffer?, count: Int) = (nil, 0)
-    /// What the peer offers, less what the caller rejected.
+    /// The peer's offers without those that the caller rejected.
     private var offers: [AuthenticationOffer] = []
     private var rejected: Set<AuthenticationOffer> = []
 
-    /// - Parameter credential: what is sent without being asked for.
+    /// - Parameter credential: the credential that is sent without a challenge.
     init(with peer: Peer, sending credential: PasswordCredential? = nil) {
         self.peer = peer
         sent = credential
     }
 
-    /// The peer wants to know, or to know again.
+    /// Handles a challenge of the peer, the first or a repeated one.
     ///
-    /// - Returns: what to ask the caller; `nil` where the peer offers no way that is known, or there were answers enough.
+    /// - Returns: the question for the caller; `nil` if the peer offers no known scheme, or if the limit of answers is
+    ///   reached.
     mutating func question(_ offered: [AuthenticationOffer]) -> Question? {
         offers = offered.filter { !rejected.contains($0) }
         guard answerCount < Self.answerLimit, let offer = offers.first else { return nil }

@@ -5,57 +5,61 @@ import PortolanCore
 public import PortolanTransport
 public import PortolanHTTPSyntax
 
-/// How `http:` and `https:` loads behave; given to ``HTTPHandler`` and copied there.
+/// How `http:` and `https:` loads behave. ``HTTPHandler`` copies the configuration.
 public struct HTTPConfiguration: Sendable {
-    /// Sizes that a server controls.
+    /// Limits for sizes that a server controls.
     public var limits = HTTPLimits()
     public var connections = ConnectionLimits()
     public var tls = TLSSettings()
-    /// Through which proxy each URL is loaded; by default what the environment says.
+    /// The proxy for each URL. By default the environment decides.
     public var proxies = ProxyPolicy.environment
     /// Whether HTTP/2 is offered to servers over TLS.
     public var allowsHTTP2 = true
-    /// How far coded bodies may swell.
+    /// Limits for the decoded size of bodies.
     public var decoding = ContentDecodingLimits()
-    /// Of the heads of parts, in `multipart/x-mixed-replace`.
+    /// Limits for the heads of parts in `multipart/x-mixed-replace`.
     public var parts = MultipartLimits()
     /// The `User-Agent` of requests that have none; `nil` sends none (RFC 9110 §10.1.5).
     public var userAgent: String? = "Portolan/\(portolanVersion)"
     /// The `Accept` of requests that have none; `nil` sends none (RFC 9110 §12.5.1).
     public var accept: String? = "*/*"
-    /// Whether requests that name no content codings ask for those that can be undone.
+    /// Whether requests without Accept-Encoding ask for the content codings that Portolan can decode.
     public var asksForContentCodings = true
     public var expectation = ExpectationPolicy()
-    /// How many bytes are asked of a socket at once. Large ones make bulk data cheap; only pages that were filled take memory.
+    /// How many bytes are read from a socket at once. Large reads make bulk data cheap. Only pages that were filled use
+    /// memory.
     public var receiveBufferSize = 512 << 10
-    /// How many threads serve connections; all connections of one origin are on one of them. `nil`: one for each processor.
+    /// How many threads serve connections. All connections of one origin are on one thread. `nil`: one thread for each
+    /// processor.
     public var threadCount: Int?
 
     public init() {}
 }
 
-/// How many connections there may be, and for how long.
+/// How many connections there may be, and how long they may wait or live.
 public struct ConnectionLimits: Hashable, Sendable {
-    /// To one origin through one proxy; more loads wait in turn, those of higher priority first.
+    /// Connections to one origin through one proxy. More loads wait in a queue, those of higher priority first.
     public var perHost = 64
-    /// In all.
+    /// Connections in total.
     public var total = 512
-    /// How long a load may wait for a connection, while as many are in use as there may be; `nil`: as long as it takes. This time is not idle time
-    /// (`Timeouts.idle`); a load that meets the limit fails with `LoadError.Code.timedOut`.
+    /// How long a load may wait for a connection while the maximum number is in use; `nil`: no limit. This time is not
+    /// idle time (`Timeouts.idle`). A load that exceeds the limit fails with `LoadError.Code.timedOut`.
     public var queueTimeout: Duration? = .seconds(300)
-    /// After how long an unused connection is closed.
+    /// How long an unused connection stays open.
     public var idleTimeout = Duration.seconds(60)
-    /// How long it may take to find the name, connect and make the connection secure.
+    /// How long name resolution, connecting and securing the connection may take together.
     public var connectTimeout = Duration.seconds(30)
 
     public init() {}
 }
 
-/// When a request asks the server before it sends its body (`Expect: 100-continue`, RFC 9110 §10.1.1).
+/// When a request waits for the server's permission before it sends its body (`Expect: 100-continue`, RFC 9110
+/// §10.1.1).
 public struct ExpectationPolicy: Hashable, Sendable {
-    /// Bodies longer than this, in bytes, and those of unknown length are announced; `nil`: only where the request says so itself.
+    /// Bodies longer than this, in bytes, and bodies of unknown length are announced. `nil`: only if the request itself
+    /// says so.
     public var threshold: Int64? = 1 << 20
-    /// How long to wait for the server's word before the body is sent anyway.
+    /// How long to wait for the server's response before the body is sent anyway.
     public var wait = Duration.seconds(1)
 
     public init() {}

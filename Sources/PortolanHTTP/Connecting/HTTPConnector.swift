@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanTransport
 
-/// Opens connections for a pool, as the configuration says. In the turns of its loop.
+/// Opens connections for a pool, according to the configuration. On the event loop only.
 final class HTTPConnector: Connector {
     private let configuration: HTTPConfiguration
     private let connector: ByteConnector
@@ -59,7 +59,7 @@ extension ConnectionKey {
         Endpoint(peer, through: proxy, usesTunnel: !usesAbsoluteForm, applicationProtocols: isSecure ? protocols(allowsHTTP2) : nil)
     }
 
-    /// What ALPN offers (RFC 7301), the best first.
+    /// The protocols that ALPN offers (RFC 7301), the preferred one first.
     private func protocols(_ allowsHTTP2: Bool) -> [String] {
         switch version {
         case .http1: ["http/1.1"]
@@ -70,7 +70,7 @@ extension ConnectionKey {
 }
 
 extension OpenConnection {
-    /// The connection is the pool's from here on.
+    /// Makes the HTTP connection. It belongs to the pool from now on.
     fileprivate func connection(
         _ key: ConnectionKey, _ configuration: HTTPConfiguration, in pool: ConnectionPool
     ) throws(LoadError) -> any PooledConnection {

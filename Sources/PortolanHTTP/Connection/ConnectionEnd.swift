@@ -4,12 +4,13 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// What it means for a response that its connection has ended.
+/// Errors of a response whose connection has ended.
 extension LoadError {
-    /// The connection ended before the answer did.
+    /// The connection ended before the response did.
     static func cutOff(_ key: ConnectionKey, _ cause: SocketError?) -> LoadError { cutOff(key.peer, cause, saidBy: key.securedPeer) }
 
-    /// Not a byte was answered to the first request on a connection without TLS: a server that waits for TLS does so.
+    /// The server sent no byte in response to the first request on a connection without TLS. A server that waits for
+    /// TLS behaves like this.
     static func endedInClear(_ key: ConnectionKey, _ cause: SocketError?, _ syntax: ResponseSyntaxError) -> LoadError {
         var error = cause == nil ? syntax.loadError : cutOff(key, cause)
         let scheme = key.usesAbsoluteForm ? "write https:// as the proxy's scheme" : "use https:"
@@ -17,7 +18,8 @@ extension LoadError {
         return error
     }
 
-    /// The connection ended where only its end tells that the body is complete, and it was no end that the server vouches for (RFC 9112 §9.8).
+    /// Only the end of the connection marks the end of the body, and the connection ended without the server's
+    /// confirmation (RFC 9112 §9.8).
     static func cutAtClose(_ key: ConnectionKey, _ cause: SocketError?) -> LoadError {
         guard case .closedWithoutNotice? = cause else { return cutOff(key, cause) }
         return LoadError(

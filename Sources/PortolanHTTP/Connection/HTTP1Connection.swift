@@ -5,24 +5,24 @@ import PortolanCore
 import PortolanTransport
 import PortolanHTTPSyntax
 
-/// An HTTP/1.1 connection: carries one exchange after the other. In the turns of its loop only.
+/// An HTTP/1.1 connection. It carries one exchange after the other. On the event loop only.
 ///
-/// Bytes go from the receive buffer to the exchange as they lie there. While the exchange is paused nothing is read from the socket; what was
-/// read already is held.
+/// Bytes go from the receive buffer to the exchange without a copy. While the exchange is paused, nothing is read from
+/// the socket, and bytes that were already read are buffered.
 ///
 /// RFC 9112
 final class HTTP1Connection {
-    /// The rest of an answer that nobody wants is read up to so many bytes, so that the connection can be used again.
+    /// How many bytes of a cancelled response are read, so that the connection can be used again.
     private static let discardLimit = 64 << 10
     private static let discardTime = Duration.seconds(2)
-    /// How many pieces of a body are sent before others have their turn.
+    /// How many pieces of a body are sent before other work on the event loop runs.
     private static let piecesInTurn = 4
 
     private let key: ConnectionKey
     private let expectation: ExpectationPolicy
     private weak var pool: ConnectionPool?
     private(set) var transport: (any ByteConnection)?
-    /// What is the same for each exchange's report.
+    /// The part of the report that is the same for each exchange.
     private let base: TransferReport
     let trust: ServerTrust?
 
@@ -30,7 +30,8 @@ final class HTTP1Connection {
     private var transaction: (any HTTPTransaction)?
     private var reader: ResponseParser
     private var sending = Sending.done
-    /// Whether the request says that it is the last one on the connection; what the answer says of that, the reader knows.
+    /// Whether the request says that it is the last one on the connection. `reader` knows what the response says about
+    /// this.
     private var isLast = false
     private var isPaused = false
     private var sentBytes: Int64 = 0
@@ -39,22 +40,23 @@ final class HTTP1Connection {
 
     // The connection.
     private var exchangeCount = 0
-    /// Whether no exchange may begin any more; over TLS the transport ends some time later.
+    /// Whether no more exchanges may begin. Over TLS the transport ends some time later.
     private var isClosing = false
     private var isClosed = false
     private var failure: SocketError?
     private(set) var idleSince: UInt64?
-    /// Bytes that came and were not looked at yet, because the exchange is paused or a call from inside it brought them.
+    /// Received bytes that were not processed yet, because the exchange is paused or because they arrived while other
+    /// bytes were being processed.
     private var held = ByteBuffer()
     private var isReading = false
     private var timer: ScheduledTimer?
 
     private enum Sending {
         case done
-        /// The body waits for the server's word.
+        /// The body waits for the server's `100 (Continue)`.
         case expecting
         case body(isChunked: Bool)
-        /// The answer came first; the rest of the body is not sent.
+        /// The response came first. The rest of the body is not sent.
         case abandoned
     }
 
@@ -66,7 +68,7 @@ final class HTTP1Connection {
         reader = ResponseParser(limits: configuration.limits)
     }
 
-    /// From now on the connection is the pool's, and `transport` is its own.
+    /// The connection belongs to the pool from now on, and `transport` belongs to the connection.
     func join(_ pool: ConnectionPool, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
@@ -141,14 +143,16 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
         transport?.close()
     }
 
-    /// Nobody wants the rest of the answer: reads it where it is short, so that the connection can be used again.
+    /// Reads the rest of a cancelled response if it is short, so that the connection can be used again. Otherwise
+    /// closes the connection.
     private func discardRest() {
         let isShort = reader.remaining.map { $0 <= Int64(Self.discardLimit) } ?? !reader.isInHead
         guard isShort, isSent, !isLast, reader.allowsReuse, !reader.endsAtClose, !isClosed else { return close() }
         isPaused = false
         startTimer(Self.discardTime) { $0.close() }
         readHeld()
-        // Idle by now or not: what the pause kept back is owed, and nobody else asks for it.
+        // The pause may have held back bytes, and nothing else resumes the transport, even if the connection is idle by
+        // now.
         transport?.resume()
     }
 
@@ -192,7 +196,7 @@ extension HTTP1Connection {
         }
     }
 
-    /// The body may be sent.
+    /// Starts to send the body after the wait for `100 (Continue)`.
     private func goAhead() {
         guard case .expecting = sending, let transaction else { return }
         stopTimer()
@@ -200,15 +204,16 @@ extension HTTP1Connection {
         pump()
     }
 
-    /// Sends as much of the body as there is and the socket takes.
+    /// Sends as much of the body as there is and the socket accepts.
     ///
-    /// A few pieces at a time: a server that takes them as fast as they come must not keep the loop from the others, nor from its own answer.
+    /// Sends only a few pieces at a time. A server that accepts them as fast as they come must not block other work on
+    /// the event loop, or its own response.
     private func pump() {
         guard let current = transaction, let upload = current.upload, let transport else { return }
         let loop = transport.loop
         let bound = TurnBound(self)
         var pieces = 0
-        // The end takes no room and no time: put off, it could come after the answer.
+        // The end of the body needs no room and no time. If it were delayed, it could come after the response.
         while case .body(let isChunked) = sending, transaction === current, transport.isWritable || upload.isAllRead {
             guard pieces < Self.piecesInTurn || upload.isAllRead else { return loop.execute { bound.value.pump() } }
             pieces += 1
@@ -220,7 +225,7 @@ extension HTTP1Connection {
             }
             switch upload.next(whenReady: { loop.execute { bound.value.pump() } }) {
             case .bytes(let count): send(count, of: upload, isChunked: isChunked, to: current, transport)
-            // What was written with more to come leaves now.
+            // Flush the bytes that were written with `hasMore`.
             case .wait: return transport.write([])
             case .failed(let error): return fail(error, eligibility: .seen)
             case .end:
@@ -259,7 +264,7 @@ extension HTTP1Connection {
         if isClosed, !isPaused { answerEnds() }
     }
 
-    /// Looks at bytes of the connection; what is not for now is held.
+    /// Processes bytes of the connection. Bytes that can't be processed now are buffered.
     private func read(_ bytes: borrowing RawSpan) {
         isReading = true
         var offset = 0
@@ -267,7 +272,7 @@ extension HTTP1Connection {
         isReading = false
         if offset < bytes.byteCount {
             if transaction == nil, idleSince != nil || !isPaused {
-                // Nobody asked for it: it must not be taken for the next answer.
+                // The bytes belong to no request. They must not be read as the next response.
                 held.removeAll()
                 return close()
             }
@@ -279,7 +284,7 @@ extension HTTP1Connection {
         if transaction == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
     }
 
-    /// - Returns: whether there is more to be had from the input.
+    /// - Returns: whether the input may hold another event.
     private func deliverNext(of span: borrowing RawSpan, from offset: inout Int) -> Bool {
         guard idleSince == nil else { return false }
         do throws(ResponseSyntaxError) {
@@ -302,7 +307,7 @@ extension HTTP1Connection {
     private func loadError(_ error: ResponseSyntaxError) -> LoadError {
         guard error.rule == .securedAnswer else { return error.loadError }
         if let proxy = key.proxy, key.usesAbsoluteForm { return .answeredWithTLS(proxy) }
-        // What comes out of TLS is another server's TLS: no scheme would help.
+        // The decrypted bytes are TLS of another server, so another scheme would not help.
         return key.isSecure ? ResponseSyntaxError(.notHTTP, excerpt: error.excerpt).loadError : error.loadError
     }
 
@@ -345,7 +350,7 @@ extension HTTP1Connection {
         let report = report
         transaction = nil
         stopTimer()
-        // Without a pool nobody would ever use it, or close it.
+        // Without a pool the connection would never be used again, or closed.
         if isSent, !isLast, reader.allowsReuse, isAtEndOfInput, !isClosed, let pool {
             idleSince = transport?.loop.now
             pool.hasRoom(self, key)
@@ -355,7 +360,7 @@ extension HTTP1Connection {
         done?.didEnd(trailers: trailers, report: report)
     }
 
-    /// - Parameter eligibility: what is known of the request, where the bytes that came do not tell.
+    /// - Parameter eligibility: what is known of the request, if the received bytes do not decide it.
     private func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
         let failed = transaction
         let report = report
@@ -393,7 +398,7 @@ extension HTTP1Connection: ByteConnectionReceiver {
         if !isPaused { answerEnds() }
     }
 
-    /// The connection is closed, and everything that came over it was looked at.
+    /// Ends the response, after the connection was closed and all its bytes were processed.
     private func answerEnds() {
         guard transaction != nil else { return }
         do throws(ResponseSyntaxError) {

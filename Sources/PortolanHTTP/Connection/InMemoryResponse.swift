@@ -4,25 +4,26 @@ public import HTTPTypes
 public import PortolanCore
 public import PortolanHTTPSyntax
 
-/// A response in memory, read as a connection reads it: for tests and fuzzers, which have no connection.
+/// A response in memory, parsed as a connection parses it. For tests and fuzzers, which have no connection.
 @_spi(Fuzzing) public struct InMemoryResponse: Equatable {
     public private(set) var interim: [Int] = []
     public private(set) var status = 0
-    /// Name and value of each, in ISO-8859-1.
+    /// Name and value of each field, in ISO-8859-1.
     public private(set) var fields: [[String]] = []
     public private(set) var body: [UInt8] = []
     public private(set) var trailers: [[String]] = []
     public private(set) var isReusable = false
-    /// Whether the end of the connection is the end of the body.
+    /// Whether the body ends with the connection.
     public private(set) var endsAtClose = false
-    /// Bytes that belong to it.
+    /// Number of bytes of the response.
     public private(set) var byteCount = 0
 
     /// - Parameters:
-    ///   - pieces: what comes, one after the other; then the connection ends.
-    ///   - method: of the request.
-    ///   - earlier: what came on the same connection before; where it starts with a head, the parser has read that one.
-    /// - Throws: what the load would fail with.
+    ///   - pieces: the input, one piece after the other. Then the connection ends.
+    ///   - method: the method of the request.
+    ///   - earlier: the earlier input on the same connection. If it starts with a head, the parser has parsed that
+    ///     head.
+    /// - Throws: the error with which the load would fail.
     public init(
         _ pieces: [ArraySlice<UInt8>], method: HTTPRequest.Method, limits: HTTPLimits = HTTPLimits(), after earlier: [UInt8] = []
     ) throws(LoadError) {

@@ -3,12 +3,12 @@
 import HTTPTypes
 import PortolanHTTPSyntax
 
-/// Reads the answers on an HTTP/1.1 connection, one after the other: decides of each run of bytes what it is.
+/// Parses the responses on an HTTP/1.1 connection, one after the other. Decides what each run of bytes is.
 ///
-/// A pure machine: bytes are lent, nothing is written. RFC 9112 §6, §9
+/// A pure state machine: bytes are borrowed, nothing is written. RFC 9112 §6, §9
 struct ResponseParser: ~Copyable {
     enum Event {
-        /// Nothing more can be said without more bytes.
+        /// The next event needs more bytes.
         case needsMore
         case interim(ResponseHead)
         case head(ResponseHead, bodyLength: Int64?)
@@ -18,7 +18,7 @@ struct ResponseParser: ~Copyable {
     }
 
     private enum Place {
-        /// Nothing was asked for.
+        /// No request awaits a response.
         case idle
         case head
         case body(remaining: Int64)
@@ -36,14 +36,14 @@ struct ResponseParser: ~Copyable {
     /// Whether the connection can carry another exchange after this one.
     private(set) var allowsReuse = true
 
-    /// - Parameter heads: what has read the heads before, if it is not the first.
+    /// - Parameter heads: the parser that has read the earlier heads, if there were any.
     init(limits: HTTPLimits, heads: ResponseHeadParser? = nil) {
         self.limits = limits
         parser = heads ?? ResponseHeadParser(limits: limits)
         chunks = ChunkedDecoder(limits: limits)
     }
 
-    /// An answer to a request with this method comes next.
+    /// Begins the response to a request with this method.
     mutating func begin(_ method: HTTPRequest.Method) {
         self.method = method
         place = .head
@@ -53,7 +53,7 @@ struct ResponseParser: ~Copyable {
 
     var isInHead: Bool { if case .head = place { true } else { false } }
 
-    /// How many bytes of body are still to come; `nil` where that is not known.
+    /// How many bytes of the body are still to come; `nil` if that is not known.
     var remaining: Int64? {
         switch place {
         case .body(let remaining): remaining
@@ -64,7 +64,7 @@ struct ResponseParser: ~Copyable {
 
     var endsAtClose: Bool { if case .untilClose = place { true } else { false } }
 
-    /// What comes next in `input` from `offset` on, which is moved behind it.
+    /// Returns the next event in `input` from `offset` on, and advances `offset` past it.
     mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Event {
         switch place {
         case .idle: return .needsMore
@@ -103,7 +103,7 @@ struct ResponseParser: ~Copyable {
         if head.isInterim {
             interimCount += 1
             guard interimCount <= limits.interimResponses else { throw ResponseSyntaxError(.tooManyInterimResponses) }
-            // RFC 9112 §9.6: also for the response that follows.
+            // RFC 9112 §9.6: this also applies to the response that follows.
             if head.framing.closes { allowsReuse = false }
             return .interim(head)
         }
@@ -112,7 +112,7 @@ struct ResponseParser: ~Copyable {
         switch framing {
         case .none:
             place = .atEnd(nil)
-            // Of HEAD, the length that the body would have.
+            // For HEAD, the length that the body would have.
             return .head(head, bodyLength: method == .head ? head.framing.contentLength : 0)
         case .length(let length):
             place = length == 0 ? .atEnd(nil) : .body(remaining: length)
@@ -130,10 +130,10 @@ struct ResponseParser: ~Copyable {
         }
     }
 
-    /// The connection has ended.
+    /// Handles the end of the connection.
     ///
-    /// - Returns: whether the answer is complete with that.
-    /// - Throws: why it is not.
+    /// - Returns: whether the response is complete now.
+    /// - Throws: the reason why it is not.
     mutating func endOfInput() throws(ResponseSyntaxError) -> Bool {
         switch place {
         case .idle: return true

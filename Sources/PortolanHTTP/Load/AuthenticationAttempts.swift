@@ -5,14 +5,15 @@ import PortolanCore
 import PortolanTransport
 import PortolanHTTPSyntax
 
-/// Who a load has said that it is: to the origin, and to the proxy. The two never hear what was meant for the other.
+/// The credentials that a load has tried, for the origin and for the proxy. Neither of them receives credentials for
+/// the other.
 struct AuthenticationAttempts {
     enum Side { case origin, proxy }
 
     struct Question {
         let side: Side
         fileprivate let inner: AuthenticationDialogue.Question
-        /// Why the connection was not made, where it waits for the answer.
+        /// Why the connection was not made, if the connection waits for the answer.
         fileprivate var connectionFailure: LoadError.Code?
 
         var space: ProtectionSpace { inner.space }
@@ -27,14 +28,14 @@ struct AuthenticationAttempts {
     enum Decision {
         case use(PasswordCredential, Side)
         case ask(Question)
-        /// What asked is the caller's.
+        /// The caller receives the response, or the error, that led to the question.
         case giveUp
         case fail(LoadError)
     }
 
     private var origin: AuthenticationDialogue
     private var proxy: AuthenticationDialogue?
-    /// Whether the proxy answers requests itself; in a tunnel only the origin does, whatever it says.
+    /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, whatever it claims.
     private let proxyAnswers: Bool
 
     init(to key: ConnectionKey) {
@@ -47,9 +48,9 @@ struct AuthenticationAttempts {
         proxyAnswers = key.usesAbsoluteForm
     }
 
-    /// What an answer asks for; `nil` where it is the caller's as it is.
+    /// The question that a response leads to; `nil` if the caller receives the response as it is.
     ///
-    /// A 407 that comes from an origin asks for nothing: it would be after the proxy's password.
+    /// A 407 from an origin leads to none, because an origin must not obtain the proxy's password.
     ///
     /// RFC 9110 §15.5.2, §15.5.8
     mutating func question(for head: ResponseHead) -> Question? {
@@ -63,7 +64,7 @@ struct AuthenticationAttempts {
         }
     }
 
-    /// What a connection failed for, if it is that the proxy wants to know who we are.
+    /// The question for a connection that failed because the proxy requires authentication.
     mutating func question(for error: LoadError) -> Question? {
         guard let challenge = error.cause as? ProxyChallenge, var question = question(of: challenge.offers) else { return nil }
         question.connectionFailure = error.code

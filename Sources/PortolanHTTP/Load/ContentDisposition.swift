@@ -2,17 +2,19 @@
 
 import PortolanHTTPSyntax
 
-/// The name under which a server proposes to save a response.
+/// The filename that a server proposes for a response.
 ///
-/// Read as browsers do, which is laxer than the grammar: a value that is neither a token nor in quotes reaches to the next semicolon, and a
-/// parameter that can't be read is passed over. A field without a disposition type proposes nothing.
+/// Parsed as browsers do, which is more lenient than the grammar. A value that is neither a token nor in quotes reaches
+/// to the next semicolon, and a parameter that can't be parsed is skipped. A field without a disposition type proposes
+/// nothing.
 ///
 /// RFC 6266; RFC 8187 for `filename*`
 struct ContentDisposition {
-    /// The proposal's last path segment, without what would hide the file. Not yet fit for a file system: see ``Response/suggestedFilename``.
+    /// The proposal's last path segment, changed so that it does not hide the file. Not yet fit for a file system: see
+    /// ``Response/suggestedFilename``.
     let filename: String?
 
-    /// Beyond this many bytes a field proposes nothing: a file's name has 255 at most.
+    /// A field of more bytes than this proposes nothing. A filename has 255 bytes at most.
     private static let limit = 8 << 10
 
     init?(parsing octets: [UInt8]) {
@@ -28,11 +30,11 @@ struct ContentDisposition {
             default: break
             }
         }
-        // Whoever sends both means the second for those who can read it (RFC 6266 §4.3).
+        // A server that sends both intends the second one for clients that support it (RFC 6266 §4.3).
         filename = (extended ?? plain).flatMap(Self.lastSegment)
     }
 
-    /// UTF-8, as most servers send it; ISO-8859-1 where it is none (RFC 6266 §4.3 and appendix C).
+    /// Decodes UTF-8, as most servers send it, or else ISO-8859-1 (RFC 6266 §4.3 and appendix C).
     private static func text(of value: [UInt8]) -> String {
         String(validating: value, as: UTF8.self) ?? latin1(value)
     }
@@ -43,7 +45,7 @@ struct ContentDisposition {
         return String(scalars)
     }
 
-    /// `charset'language'value`, percent-encoded; `nil` where it is anything else (RFC 8187 §3.2.1).
+    /// Decodes `charset'language'value`, percent-encoded. Returns `nil` for anything else (RFC 8187 §3.2.1).
     private static func extendedText(of value: [UInt8]) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let octets = percentDecoded(parts[2]) else { return nil }
@@ -54,7 +56,7 @@ struct ContentDisposition {
         }
     }
 
-    /// `attr-char` or `%` and two digits.
+    /// Decodes `attr-char`, and `%` with two digits.
     private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var octets: [UInt8] = []
         var rest = text
@@ -72,7 +74,8 @@ struct ContentDisposition {
         return octets
     }
 
-    /// What is behind the last separator of any system; a name that would hide the file begins with `_` instead of its dots.
+    /// The part after the last separator of any system. In a name that would hide the file, `_` replaces the leading
+    /// dots.
     private static func lastSegment(of name: String) -> String? {
         let segment = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
         let visible = segment.drop { $0 == "." || $0 == " " }
@@ -81,7 +84,7 @@ struct ContentDisposition {
     }
 }
 
-/// Takes a field's value apart.
+/// Parses a field's value.
 private struct DispositionReader {
     struct Parameter {
         /// In lower case.
@@ -94,7 +97,7 @@ private struct DispositionReader {
 
     init(_ octets: [UInt8]) { rest = octets[...] }
 
-    /// Whether a disposition type stands at the start, followed by a semicolon or nothing.
+    /// Whether the value starts with a disposition type that a semicolon or the end follows.
     mutating func readType() -> Bool {
         skipBlanks()
         guard !readToken().isEmpty else { return false }
@@ -126,7 +129,7 @@ private struct DispositionReader {
 
     private mutating func skipBlanks() { rest = rest.drop { $0.isBlank } }
 
-    /// Behind the next semicolon, passing over those in quotes.
+    /// Skips past the next semicolon that is not in quotes.
     private mutating func skipToSemicolon() {
         while let octet = rest.popFirst(), octet != .semicolon {
             if octet == .quote { skipQuoted() }
@@ -139,7 +142,7 @@ private struct DispositionReader {
         }
     }
 
-    /// `nil` where the quotes are not closed.
+    /// `nil` if the quotes are not closed.
     private mutating func readQuoted() -> [UInt8]? {
         var value: [UInt8] = []
         rest.removeFirst()
@@ -150,7 +153,7 @@ private struct DispositionReader {
         return nil
     }
 
-    /// Up to the semicolon, without the blanks in front of it.
+    /// Reads up to the semicolon, without the blanks before it.
     private mutating func readPlain() -> [UInt8]? {
         var value = rest.prefix { $0 != .semicolon }
         rest = rest.dropFirst(value.count)

@@ -37,7 +37,8 @@ extension HTTPLoad {
             case .origin:
                 request.fields[.authorization] = try credential.basicValue()
             case .proxy:
-                // Another key: what this credential opens is not for those who gave another one, or none.
+                // The key changes, so that loads that gave another credential, or none, do not share a connection with
+                // this one.
                 key.proxy?.credential = credential
             }
         } catch {
@@ -59,7 +60,7 @@ extension HTTPLoad {
         }
     }
 
-    /// The answer that came is not the caller's.
+    /// Drops the received response instead of delivering it to the caller.
     private func leaveCarrier() {
         guard case .deciding(let carrier, _) = state else { return }
         client.didTransfer(carrier.report)
@@ -69,7 +70,7 @@ extension HTTPLoad {
 }
 
 extension LoadError {
-    /// As the caller gets it.
+    /// The error for the caller, without the proxy's challenge.
     var withoutProxyChallenge: LoadError {
         guard cause is ProxyChallenge else { return self }
         var error = self

@@ -19,7 +19,7 @@ extension HTTPLoad: ConnectionRequester {
         (client as? any QueueingClient)?.didLeaveQueue(mayReturn: true)
     }
 
-    /// It waits for no connection any more.
+    /// Ends the wait for a connection.
     func endWait() {
         guard place != .none else { return }
         place = .none
@@ -59,7 +59,7 @@ extension HTTPLoad: ConnectionRequester {
         begin(on: carrier)
     }
 
-    /// What becomes of the connection is decided without the answer.
+    /// Withdraws the open challenge, because the connection no longer needs its answer.
     func withdrawQuestion() {
         if let question { client.didCancel(question) }
         question = nil

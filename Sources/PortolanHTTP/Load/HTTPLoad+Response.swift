@@ -19,7 +19,7 @@ extension HTTPLoad: HTTPTransaction {
         client.didReach(.firstByte)
     }
 
-    /// Whether the answer belongs to a request of this load; where it does not, the load fails.
+    /// Whether the response belongs to a request of this load. If not, the load fails.
     private func wasAsked() -> Bool {
         guard case .evaluatingTrust(let carrier, _) = state else { return true }
         withdrawQuestion()
@@ -51,7 +51,7 @@ extension HTTPLoad: HTTPTransaction {
             state = .deciding(carrier, answer)
             switch client.wasRedirected(to: successor, redirectResponse: answer.response) {
             case .stopped:
-                // Unless it was stopped in that call.
+                // Unless the client stopped the load in that call.
                 guard case .deciding = state else { return .stopped }
                 end()
                 client.didTransfer(carrier.report)
@@ -75,7 +75,7 @@ extension HTTPLoad: HTTPTransaction {
         return .stopped
     }
 
-    /// The answer is the caller's.
+    /// Delivers the response to the caller.
     private func receive(_ answer: ReceivedResponse) -> Flow {
         stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
             for: answer.response, isCoded: answer.mayBeDecoded, transferCodings: answer.head.framing.transferCodings, to: request,
@@ -115,7 +115,7 @@ extension HTTPLoad: HTTPTransaction {
             mayUseHTTP1: key.version == nil)
         switch resends.decide(after: failure) {
         case .sendAgain:
-            // What else is idle may have ended, too.
+            // Other idle connections may have ended, too.
             if case .unanswered = eligibility { shard.pool?.closeIdle(key) }
             if case .needsHTTP1 = eligibility { key.version = .http1 }
             if case .notProcessed = eligibility { wasPassedOver = true }
@@ -131,7 +131,7 @@ extension HTTPLoad: HTTPTransaction {
 }
 
 extension LoadError {
-    /// The last of `count` tries failed so.
+    /// The error of the last of `count` tries.
     fileprivate func afterSending(_ count: Int) -> LoadError {
         noting("tried \(count) times")
     }

@@ -5,40 +5,42 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// One load of an `http:` or `https:` URL: gets a connection, has it carry the request, and tells the client what comes.
+/// One load of an `http:` or `https:` URL. It gets a connection, sends the request on it, and reports the events to the
+/// client.
 ///
-/// Everything happens in the turns of the loop that has the origin's connections; calls from other threads are brought there.
-final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what varies is touched in the turns of its loop only
+/// Everything runs on the event loop that has the origin's connections. Calls from other threads are moved there.
+final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mutable state is used on its event loop only
     enum State {
         case created
-        /// For a connection.
+        /// Waiting for a connection.
         case waiting(ConnectionPool.Ticket?)
-        /// For the answer whether the server is trusted to which a connection leads.
+        /// Waiting for a server-trust decision.
         case evaluatingTrust(any HTTPStream, ServerTrust)
         case exchanging(any HTTPStream)
-        /// The head of an answer is here, and it is not decided what becomes of it.
+        /// The head of a response has arrived. It is not decided yet how the load continues.
         case deciding(any HTTPStream, ReceivedResponse)
-        /// The proxy wants to know who we are before it makes a tunnel; without an answer the load fails with this.
+        /// The proxy requires authentication before it opens a tunnel. Without a credential the load fails with this
+        /// error.
         case askedByProxy(LoadError)
-        /// For a body that can be sent again.
+        /// Waiting for a body that can be sent again.
         case awaitingBody
         case over
     }
 
     enum Place {
         case none
-        /// It waits for one to become free.
+        /// The load waits for a connection to become free.
         case queue
-        /// It left the queue because one is being opened for it; if that fails, it waits on.
+        /// The load left the queue, because a connection is being opened for it. If that fails, it continues to wait.
         case besideQueue
     }
 
     let client: any ProtocolClient
     let pools: HTTPConnectionPools
     let shard: HTTPConnectionPools.EventLoopShard
-    /// Changes where a credential for the proxy is found.
+    /// Changes when the load gets a credential for the proxy.
     var key: ConnectionKey
-    /// What is sent; changes where a credential or another body is found.
+    /// The request that is sent. Changes when the load gets a credential or another body.
     var request: Request
     var state = State.created
 
@@ -47,23 +49,23 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(to: key)
     var resends = ResendPolicy()
-    /// Whether the body may wait for the server's word: not again where that was refused.
+    /// Whether the body may wait for a `100 (Continue)`. False after a server has refused that.
     var mayExpect = true
-    /// What the client was told of its wait for a connection.
+    /// The state of the wait for a connection, as reported to the client.
     var place = Place.none
-    /// Whether a server passed the request over: then it goes before those that came later.
+    /// Whether a server passed the request over. The load then goes before loads that came later.
     var wasPassedOver = false
     /// Whether a response has begun, an interim one included.
     var hasBegun = false
-    /// The question that is open about a connection.
+    /// The open challenge about a connection.
     weak var question: AuthenticationChallenge?
-    /// How many questions of trust were asked about connections that others had opened.
+    /// How many server-trust challenges the load has made about connections that other loads opened.
     var judgements = 0
-    /// The server that the load has accepted itself.
+    /// The server that this load itself has accepted.
     var trusted: ServerTrust?
-    /// Whether the thread that has the turn is going to wait for the load.
+    /// Whether the thread that runs the event loop is going to wait for the load.
     var isAwaited = false
-    /// Between the connection and the client, where the body needs it.
+    /// The stage between the connection and the client, if the body needs one.
     var stage: (any ResumableStage)?
 
     init(_ request: Request, client: any ProtocolClient, key: ConnectionKey, pools: HTTPConnectionPools) throws(LoadError) {
@@ -105,7 +107,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         }
     }
 
-    // MARK: Its life, in turns
+    // MARK: Life cycle, on the event loop
 
     private func begin() {
         guard case .created = state else { return }
@@ -132,15 +134,15 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
             switch stage?.resume() ?? .keepGoing {
             case .keepGoing: carrier.resumeReading(self)
             case .pause: break
-            // The client was told the end by the stage, or wants none.
+            // The stage has delivered the end to the client, or the client wants none.
             case .stopped:
                 end()
                 client.didTransfer(carrier.report)
                 carrier.cancel(self)
             }
-        // A redirect that was offered is not taken.
+        // The client does not follow the offered redirect.
         case .deciding(let carrier, let answer): deliver(answer, from: carrier)
-        // The answer is complete, and some of it was held back.
+        // The response is complete, and the stage still buffers some of it.
         case .over: _ = stage?.resume()
         case .created, .waiting, .askedByProxy, .evaluatingTrust, .awaitingBody: break
         }
@@ -161,7 +163,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         }
     }
 
-    /// Nothing more is told to anybody.
+    /// Ends the load, and its wait for a connection, and closes the body.
     func end() {
         switch state {
         case .created, .over: break
@@ -178,9 +180,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         (stage ?? client).didFail(with: error)
     }
 
-    /// Sends the request anew, on this connection if it is free by then, or on another one.
+    /// Sends the request again, on this connection if it is free by then, or on another one.
     ///
-    /// - Parameter error: why; `nil` where a response asks for it.
+    /// - Parameter error: the reason; `nil` if a response requires it.
     func sendAgain(after error: LoadError? = nil) {
         hasBegun = false
         stage = nil
@@ -237,7 +239,7 @@ extension HTTPLoad: WaitableLoad {
         return transport.carryOn(for: waiter) { [self] in transportInUse === transport }
     }
 
-    /// What the exchange goes over.
+    /// The transport of the current exchange.
     private var transportInUse: (any ByteConnection)? {
         guard case .exchanging(let carrier) = state else { return nil }
         return carrier.transport

@@ -4,17 +4,17 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// The head of an answer, as it came and as the caller gets it.
+/// The head of a response, as received and as the caller gets it.
 struct ReceivedResponse {
     let head: ResponseHead
     let response: Response
     let storage: CacheStoragePolicy
-    /// Whether the body has a content coding, or a transfer coding beside chunked.
+    /// Whether the body has a content coding, or a transfer coding other than chunked.
     let mayBeDecoded: Bool
 
     /// - Parameters:
-    ///   - length: of the body to come, if it is known.
-    ///   - type: of the last answer.
+    ///   - length: the length of the body to come, if it is known.
+    ///   - type: the Content-Type of the previous response, which is updated.
     init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, type: inout ParsedType) {
         let notes = Notes(head.fields)
         self.head = head
@@ -26,19 +26,20 @@ struct ReceivedResponse {
         storage = notes.cacheControl.map(Self.storage) ?? .allowed
     }
 
-    /// RFC 9111 §3, as far as the response alone tells.
+    /// RFC 9111 §3, as far as the response alone decides.
     private static func storage(_ control: String) -> CacheStoragePolicy {
         let directives = control.split(separator: ",")
         let forbids = directives.contains { $0.trimmingPrefix { $0 == " " || $0 == "\t" }.lowercased().hasPrefix("no-store") }
         return forbids ? .notAllowed : .allowed
     }
 
-    /// What is looked for in each head, in one pass: `HTTPFields` makes an index for the first look-up, which costs more.
+    /// The fields that are needed of each head, found in one pass. `HTTPFields` makes an index for the first look-up,
+    /// which costs more.
     private struct Notes {
-        /// The last one.
+        /// The last Content-Type field.
         var contentType: HTTPField?
         var contentTypeCount = 0
-        /// Of several, the first one.
+        /// The first one, if there are several.
         var contentDisposition: ContentDisposition?
         private var hasDisposition = false
         var cacheControl: String?

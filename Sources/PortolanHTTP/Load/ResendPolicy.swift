@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a load sends its request again after an exchange that failed. A pure machine; one for each load.
+/// Decides whether a load sends its request again after an exchange that failed. A pure state machine, one for each
+/// load.
 ///
-/// - Once a response has begun, nothing is sent again, whatever the server says. An interim response (1xx) counts: the server has seen the request.
+/// - After a response has begun, nothing is sent again, whatever the server says. An interim response (1xx) counts,
+///   because the server has seen the request.
 /// - A request that the server says it did not process is sent again, whatever its method (RFC 9113 §8.7).
-/// - A request that got no answer on a connection that had been used before is sent again where its method is idempotent; not twice, for a retry that
-///   failed is not retried (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-/// - In all, a load sends its request again at most ``limit`` times. A request that is passed over on a connection on which others are served does not
-///   count: a server that ends each connection after a number of requests serves it soon, because loads that were passed over go first.
+/// - A request with an idempotent method is sent again if it got no response on a connection that had been used before.
+///   It is sent again only once, because a retry that failed is not retried (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+/// - A load sends its request again at most ``limit`` times. A request that was passed over does not count if its
+///   connection serves others. A server that ends each connection after a number of requests serves it soon, because
+///   loads that were passed over go first.
 struct ResendPolicy {
-    /// As often as curl does (`CONN_MAX_RETRIES`); Chromium stops at two.
+    /// As often as curl does (`CONN_MAX_RETRIES`). Chromium stops at two.
     static let limit = 5
 
     /// An exchange that failed.
@@ -21,7 +24,7 @@ struct ResendPolicy {
         var isReused = false
         /// RFC 9110 §9.2.2
         var isIdempotent = false
-        /// Whether the load may go over to HTTP/1.1.
+        /// Whether the load may switch to HTTP/1.1.
         var mayUseHTTP1 = false
     }
 
@@ -29,14 +32,15 @@ struct ResendPolicy {
         case sendAgain
         /// The load fails.
         case fail
-        /// The load fails: it was to be sent again, but was sent this many times in vain.
+        /// The load fails, because its request was already sent this many times without success.
         case giveUp(afterSending: Int)
     }
 
     private var count = 0
     private var wasUnanswered = false
 
-    /// Whether a request with an idempotent method is sent again where it gets no answer on a connection that was used before.
+    /// Whether a request with an idempotent method is sent again if it gets no response on a connection that was used
+    /// before.
     var retriesUnanswered: Bool { !wasUnanswered && count < Self.limit }
 
     mutating func decide(after failure: Failure) -> Decision {

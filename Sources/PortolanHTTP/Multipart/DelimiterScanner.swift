@@ -6,53 +6,54 @@
     internal import Darwin
 #endif
 
-/// Finds where a part of a multipart body ends, in input that is cut anywhere.
+/// Finds the end of a part of a multipart body, in input that is split anywhere.
 ///
-/// A delimiter is a line break, which belongs to it, two hyphens and the boundary; the line may go on. Bytes that could begin one are
-/// held back, and as they are known, as a count: nothing is copied. A line break is only at a delimiter's start, so where one breaks off,
-/// no other has begun before the byte that does not fit. Data without line breaks pass at the speed of memchr(3).
+/// A delimiter is a line break, two hyphens and the boundary. The line break belongs to the delimiter, and the line may
+/// continue. Bytes that could begin a delimiter are held back. They are stored as a count, because their values are
+/// known, so nothing is copied. A line break is only at the start of a delimiter. So when a match breaks off, no other
+/// match has begun before the byte that does not fit. Data without line breaks passes at the speed of memchr(3).
 ///
 /// Source: RFC 2046 §5.1.1.
 struct DelimiterScanner {
-    /// What comes next in the body.
+    /// The next piece of the body.
     enum Piece: Equatable {
         /// Data: this range of the input.
         case data(Range<Int>)
-        /// Data that were held back: this range of ``pattern``.
+        /// Data that was held back: this range of ``pattern``.
         case held(Range<Int>)
         case delimiter
-        /// All input was taken.
+        /// All input was consumed.
         case needsInput
     }
 
     private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
-    /// How much of the pattern the line break is.
+    /// The length of the line break in the pattern.
     private static let breakCount = 2
 
-    /// Carriage return, line feed and what the line begins with. The first of them may be missing.
+    /// Carriage return, line feed and the start of the line. The carriage return may be missing in the input.
     let pattern: [UInt8]
-    /// Up to where the pattern was found, just before the next byte; 0: nothing of it.
+    /// How much of the pattern matches just before the next byte; 0 if nothing does.
     private var matched = breakCount
-    /// Where in the pattern the bytes begin that are data if the rest does not follow. At the start of a body, and of a part's data, the
-    /// line break came before them.
+    /// Where in the pattern the bytes begin that are data if the match breaks off. At the start of a body, and of a
+    /// part's data, the line break came before them.
     private var heldFrom = breakCount
-    /// How many of those came with earlier input.
+    /// How many of these bytes came with earlier input.
     private var carried = 0
-    /// The delimiter was found, and the data before it are given first.
+    /// The delimiter was found, and the data before it is returned first.
     private var isAtDelimiter = false
 
-    /// - Parameter line: what a delimiter's line begins with.
+    /// - Parameter line: the start of a delimiter's line.
     init(line: [UInt8]) {
         pattern = [Self.carriageReturn, Self.lineFeed] + line
     }
 
-    /// The next byte is the first of a line.
+    /// Prepares for a next byte that is the first of a line.
     mutating func beginLine() {
         (matched, heldFrom, carried) = (Self.breakCount, Self.breakCount, 0)
     }
 
-    /// Reads on, and moves `position` past what the answer stands for.
+    /// Returns the next piece, and advances `position` past it.
     mutating func next(_ input: borrowing RawSpan, from position: inout Int) -> Piece {
         if isAtDelimiter {
             isAtDelimiter = false
@@ -80,21 +81,22 @@ struct DelimiterScanner {
         return end > start ? .data(start..<end) : .needsInput
     }
 
-    /// The body is over, or what it holds by the word of its sender.
+    /// Ends the body, or the data that its sender announced.
     ///
-    /// - Returns: what was held back, as ``Piece/held(_:)``; it is data. Empty where nothing was.
+    /// - Returns: the data that was held back, as ``Piece/held(_:)``. Empty if there was none.
     mutating func takeHeld() -> Range<Int> {
         let held = heldFrom..<heldFrom + carried
         (matched, heldFrom, carried) = (0, 0, 0)
         return held
     }
 
-    /// Whether nothing more of a delimiter than its line break has come.
+    /// Whether at most the line break of a delimiter has matched.
     var isBeforeLine: Bool { matched <= Self.breakCount && !isAtDelimiter }
 
-    /// Looks for a line feed, and for the carriage return before it, which may be the last byte there is.
+    /// Looks for a line feed and the carriage return before it. A carriage return may also be the last byte of the
+    /// input.
     ///
-    /// - Returns: where to go on.
+    /// - Returns: the index at which to continue.
     private mutating func findBreak(in input: borrowing RawSpan, from index: Int, dataFrom start: Int) -> Int {
         guard let feed = Self.firstIndex(of: Self.lineFeed, in: input, from: index) else {
             if Self.byte(input, input.byteCount - 1) == Self.carriageReturn { (matched, heldFrom) = (1, 0) }

@@ -4,19 +4,20 @@ internal import HTTPTypes
 public import PortolanCoding
 public import PortolanCore
 
-/// What a client gets of a body through ``BodyStages``, and how it ended: for the fuzzer, which is outside of this package.
+/// The data of a body that a client receives through ``BodyStages``, and how the body ended. For the fuzzer, which is
+/// outside of this package.
 @_spi(Fuzzing) public final class InMemoryBody: Sendable {
     /// How a body is loaded.
     public struct Play: Sendable {
-        /// The fields Content-Encoding, and Content-Type where the body has parts; empty: none.
+        /// The fields Content-Encoding, and Content-Type if the body has parts; empty: none.
         public var codings = ""
         public var contentType = ""
         public var pieces: [ArraySlice<UInt8>] = []
         public var decoding = ContentDecodingLimits()
         public var multipart = MultipartLimits()
-        /// Every so-many-th event is answered with a pause; 0: none.
+        /// The client pauses after every n-th event; 0: never.
         public var pauseRhythm = 0
-        /// Whether the body's end comes in the pause of its last piece.
+        /// Whether the body ends during the pause after its last piece.
         public var endsInPause = false
 
         public init() {}
@@ -54,13 +55,13 @@ public import PortolanCore
 
     /// The data of each response.
     public var parts: [[UInt8]] { client.parts }
-    /// Why it failed; `nil`: it finished, or did not end.
+    /// Why it failed; `nil` if it finished, or did not end.
     public var error: LoadError? { client.error }
-    /// What the order of events does not allow, or that there was no end.
+    /// A violation of the order of events, or that there was no end.
     public var disorder: String? { client.disorder ?? (client.hasEnded ? nil : "there was no end") }
 }
 
-/// Writes down each response's data.
+/// Records each response's data.
 private final class PartsClient: ProtocolClient, @unchecked Sendable {
     // … because one thread makes all calls.
     private let pauseRhythm: Int

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How large the head of a part of a `multipart/x-mixed-replace` body may be. A load that meets a limit fails with
+/// Limits for the head of a part of a `multipart/x-mixed-replace` body. A load that exceeds a limit fails with
 /// `LoadError.Code.limitExceeded`.
 public struct MultipartLimits: Hashable, Sendable {
-    /// Bytes of all its lines, with their ends.
+    /// Bytes of all lines of the head, including their ends.
     public var maximumHeadBytes: Int
     public var maximumFields: Int
 

@@ -4,15 +4,17 @@ internal import HTTPTypes
 package import PortolanCoding
 package import PortolanCore
 
-/// Makes each part of a `multipart/x-mixed-replace` body a response and its data; the outer response is not delivered.
+/// Turns each part of a `multipart/x-mixed-replace` body into a response and its data. The outer response is not
+/// delivered.
 ///
-/// - Only a 200 to a request that is not HEAD is taken apart, with a boundary of up to 256 bytes and no content coding left on it. Any
-///   other passes as it is.
-/// - What comes before the first delimiter and after the closing one is dropped, and so is what a part's head breaks off in. A part that
-///   is a multipart itself is delivered as it is.
-/// - The closing delimiter may be missing: a camera's stream just ends. A body without any part is an error.
-/// - As in browsers, lines may end without carriage return; a boundary that begins with two hyphens may stand without the two that belong
-///   before it; and after exactly as many bytes as a part's Content-Length says, a delimiter needs no line break.
+/// - Only a 200 to a request that is not HEAD is split, with a boundary of up to 256 bytes and without remaining
+///   content codings. Any other response passes unchanged.
+/// - Data before the first delimiter and after the closing one is dropped, and so is an incomplete head of a part. A
+///   part that is a multipart itself is delivered unchanged.
+/// - The closing delimiter may be missing, because a camera's stream just ends. A body without any part is an error.
+/// - As in browsers, lines may end without carriage return. If a boundary begins with two hyphens, the two hyphens
+///   before it may be missing. After exactly as many bytes as a part's Content-Length says, a delimiter needs no line
+///   break.
 ///
 /// Source: RFC 2046 §5.1; HTML, "multipart/x-mixed-replace".
 package struct MultipartReplacement: BodyTransform {
@@ -20,12 +22,12 @@ package struct MultipartReplacement: BodyTransform {
         case preamble
         case delimiterLine(DelimiterLine)
         case head(PartHead)
-        /// With how many bytes are still to come by the word of the part's head.
+        /// `announced` is the number of bytes that are still to come according to the part's head.
         case body(announced: Int64?)
         case epilogue
     }
 
-    /// What was seen of a delimiter's line behind the boundary.
+    /// The part of a delimiter's line after the boundary, as far as it was read.
     private enum DelimiterLine { case nothing, hyphen, other }
 
     /// RFC 2046 allows 70.
@@ -35,7 +37,7 @@ package struct MultipartReplacement: BodyTransform {
     private let hasBody: Bool
     private var responses: PartResponses?
     private var place = Place.preamble
-    /// Until the first delimiter, for each line that may begin one.
+    /// Until the first delimiter, one scanner for each line that may begin a delimiter.
     private var scanners: [DelimiterScanner] = []
 
     package init(for request: Request, limits: MultipartLimits) {
@@ -43,7 +45,7 @@ package struct MultipartReplacement: BodyTransform {
         hasBody = request.method != .head
     }
 
-    /// Whether the response is of the kind.
+    /// Whether the response has status 200 and the type `multipart/x-mixed-replace`.
     static func mayTakeApart(_ response: Response) -> Bool {
         response.status == .ok && response.mimeType?.essence == "multipart/x-mixed-replace"
     }
@@ -52,7 +54,7 @@ package struct MultipartReplacement: BodyTransform {
         guard hasBody, Self.mayTakeApart(response), response.remainingContentCodings.isEmpty, let type = response.mimeType else {
             return .passes
         }
-        // A field's bytes came as ISO-8859-1.
+        // The field's bytes were decoded as ISO-8859-1.
         let boundary = (type[parameter: "boundary"] ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         guard !boundary.isEmpty, boundary.count <= Self.longestBoundary else { return .passes }
         let hyphen = UInt8(ascii: "-")
@@ -121,7 +123,7 @@ package struct MultipartReplacement: BodyTransform {
         return true
     }
 
-    /// Reads a byte behind a boundary: two hyphens close the body, anything else is passed over up to the line's end.
+    /// Reads a byte after a boundary. Two hyphens close the body. Anything else is skipped up to the line's end.
     private mutating func read(_ byte: UInt8, after seen: DelimiterLine) {
         switch (byte, seen) {
         case (UInt8(ascii: "\n"), _): place = .head(PartHead(limits: limits))
@@ -142,7 +144,7 @@ package struct MultipartReplacement: BodyTransform {
 
     /// Delivers data up to the next delimiter.
     ///
-    /// - Returns: `nil` where something else is to be looked at.
+    /// - Returns: `nil` if the caller must look at the next state.
     private mutating func deliver(
         _ input: borrowing RawSpan, from position: inout Int, announced: Int64?, to client: any ProtocolClient
     ) -> Flow? {
@@ -180,7 +182,7 @@ package struct MultipartReplacement: BodyTransform {
     }
 }
 
-/// Makes each part of a `multipart/x-mixed-replace` body a response of its own, between a load and its client.
+/// Turns each part of a `multipart/x-mixed-replace` body into a separate response, between a load and its client.
 package typealias MultipartReplaceStage = TransformStage<MultipartReplacement>
 
 extension MultipartReplaceStage {

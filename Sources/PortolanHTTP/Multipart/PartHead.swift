@@ -3,10 +3,10 @@
 internal import HTTPTypes
 internal import PortolanCore
 
-/// The lines before a part's data, being collected.
+/// Collects the lines before a part's data.
 ///
-/// A line ends with a line feed, before which a carriage return may stand; an empty line ends the head. A line that begins with a blank
-/// goes on with the one before it. What has no colon or no legal name is passed over, as in browsers.
+/// A line ends with a line feed, which a carriage return may precede. An empty line ends the head. A line that begins
+/// with a blank continues the previous one. A line without a colon or a legal name is skipped, as in browsers.
 ///
 /// Source: RFC 2046 §5.1, RFC 5322 §2.2.
 struct PartHead {
@@ -21,7 +21,7 @@ struct PartHead {
         self.limits = limits
     }
 
-    /// Takes bytes up to the empty line, and moves `position` past it.
+    /// Consumes bytes up to the empty line, and advances `position` past it.
     ///
     /// - Returns: whether the head is complete.
     mutating func take(_ input: borrowing RawSpan, from position: inout Int) throws(LoadError) -> Bool {

@@ -6,9 +6,9 @@ internal import PortolanCore
 
 /// Makes the responses of a multipart body's parts.
 ///
-/// A part has the outer response's URL and status, and its fields but for those that describe the content; a part's own fields take the
-/// place of outer ones. The outer Set-Cookie comes with the first part only: with each image of a camera it would undo what another load
-/// set meanwhile.
+/// A part has the URL and the status of the outer response, and its fields except those that describe the content. A
+/// part's own fields replace outer ones. Only the first part has the outer Set-Cookie. If each image of a camera had
+/// it, it would overwrite cookies that another load set meanwhile.
 struct PartResponses {
     private let outer: Response
     private var shared: HTTPFields
@@ -23,10 +23,12 @@ struct PartResponses {
         shared = HTTPFields(outer.fields.filter { !Self.ofContent.contains($0.name) })
     }
 
-    /// - Parameter fields: the part's own.
+    /// Makes the response of the next part.
     ///
-    /// The expected length stays open though a part may say Content-Length: in a multipart body the boundary is the frame, cameras count
-    /// wrong, and a load whose body differs from what was expected fails.
+    /// The expected length stays unknown even if a part has a Content-Length. In a multipart body the boundary delimits
+    /// a part, and cameras count wrong. A load whose body differs from the expected length fails.
+    ///
+    /// - Parameter fields: the part's own fields.
     mutating func make(with fields: HTTPFields) -> Response {
         var merged = HTTPFields(shared.filter { !fields.contains($0.name) })
         merged.append(contentsOf: fields)

@@ -3,24 +3,24 @@
 import PortolanCore
 import PortolanTransport
 
-/// Which connections can serve a request: those with the same key.
+/// Identifies the connections that can serve a request: those with the same key.
 struct ConnectionKey: Hashable, Sendable {
     let isSecure: Bool
-    /// The host to name, without brackets: lower case, ASCII.
+    /// The name of the host without brackets, in lower case and ASCII.
     let host: String
     let port: Int
-    /// With what was sent, or is to be sent, to it: connections of different credentials are not shared.
+    /// Includes its credential, sent or to be sent, because connections of different credentials are not shared.
     var proxy: Proxy?
-    /// The only version of HTTP that will do; `nil`: what the server prefers.
+    /// The only acceptable version of HTTP; `nil`: the version that the server prefers.
     var version: HTTPVersionChoice?
 
-    /// The authority as `Host` says it: without the scheme's default port (RFC 9110 §7.2).
+    /// The authority as in `Host`: without the scheme's default port (RFC 9110 §7.2).
     var authority: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 
-    /// The same origin, whatever the way to it.
+    /// The origin, whatever the route to it.
     struct Origin: Hashable {
         let isSecure: Bool
         let host: String
@@ -31,7 +31,8 @@ struct ConnectionKey: Hashable, Sendable {
 }
 
 extension ConnectionKey {
-    /// - Throws: ``LoadError/Code/badURL`` for a URL without a host, or what is wrong with the proxy that the request would go through.
+    /// - Throws: ``LoadError/Code/badURL`` for a URL without a host, or the error of the proxy that the request would
+    ///   use.
     init(_ request: Request, proxies: ProxySelection) throws(LoadError) {
         let url = request.url
         guard let host = url.host, !host.isEmpty, let port = url.effectivePort else {
@@ -45,16 +46,16 @@ extension ConnectionKey {
 }
 
 extension ConnectionKey {
-    /// Whether requests name the whole URL, as a proxy that forwards them needs it (RFC 9112 §3.2.2).
+    /// Whether requests name the whole URL, as a proxy that forwards them requires (RFC 9112 §3.2.2).
     var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
 
-    /// The server for TLS: never the proxy.
+    /// The server for TLS. It is never the proxy.
     var peer: TLSPeer { TLSPeer(host: host, port: port, description: description) }
 
-    /// Whether any of the way is.
+    /// Whether TLS secures the connection to the origin or to the proxy.
     var isSecuredByTLS: Bool { isSecure || proxy?.isSecure == true }
 
-    /// Who speaks TLS at the other end: the proxy where the origin does not.
+    /// The peer that speaks TLS: the origin, or else the proxy.
     var securedPeer: TLSPeer { isSecure ? peer : proxy?.peer ?? peer }
 }
 

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// How many connections all event loops together may still open. Any thread.
+/// Limits how many connections all event loops together may open. Any thread.
 final class ConnectionLimiter: Sendable {
     private struct State {
         var free: Int
@@ -18,7 +18,8 @@ final class ConnectionLimiter: Sendable {
 
     /// Takes the right to open one connection.
     ///
-    /// - Parameter whenFree: called once, on any thread, when another try is worth while; only after the answer `false`.
+    /// - Parameter whenFree: called once, on any thread, when another try is worth while. Called only after this
+    ///   returned `false`.
     func take(orCall whenFree: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard state.free > 0 else {
@@ -31,7 +32,8 @@ final class ConnectionLimiter: Sendable {
         }
     }
 
-    /// Whether a connection that nobody uses would be of use elsewhere. A hint: asked each time when one becomes idle.
+    /// Whether another caller needs an unused connection to be closed. A hint, read each time a connection becomes
+    /// idle.
     var isAwaited: Bool { waitingCount.load(ordering: .relaxed) > 0 }
 
     func giveBack() {
@@ -39,7 +41,8 @@ final class ConnectionLimiter: Sendable {
         wakeNext()
     }
 
-    /// Whoever was woken passes it on, whether it took the right or not: what made it wait may be gone.
+    /// Wakes the next waiting caller. A woken caller calls this again, whether it took the right or not, because its
+    /// reason to wait may be gone.
     func wakeNext() {
         let next: (@Sendable () -> Void)? = state.withLock { state in
             guard state.free > 0, !state.waiting.isEmpty else { return nil }

@@ -3,9 +3,9 @@
 import PortolanCore
 import PortolanTransport
 
-/// The connections of one loop, and the loads that wait for one. In its turns only, so it needs no lock.
+/// The connections of one event loop, and the loads that wait for one. On the event loop only, so it needs no lock.
 ///
-/// All connections of an origin are in one pool: its limits hold exactly, and no load moves between threads.
+/// All connections of an origin are in one pool. So its limits hold exactly, and no load moves between threads.
 final class ConnectionPool {
     let loop: any EventLoop
     private let limits: ConnectionLimits
@@ -13,9 +13,9 @@ final class ConnectionPool {
     private let connector: any Connector
     private var origins: [ConnectionKey: Origin] = [:]
     private var sweep: ScheduledTimer?
-    /// Of the load that waits next.
+    /// The number of the next load that waits.
     private var nextNumber = 0
-    /// Asks the other loops to close a connection that nobody uses, for one is needed here.
+    /// Asks the other event loops to close an unused connection, because one is needed here.
     private let askOthers: @Sendable () -> Void
 
     init(
@@ -29,7 +29,7 @@ final class ConnectionPool {
         self.askOthers = askOthers
     }
 
-    /// Where a load waits.
+    /// Identifies a load that waits.
     struct Ticket {
         let key: ConnectionKey
         let number: Int
@@ -37,17 +37,17 @@ final class ConnectionPool {
 
     /// One origin's connections.
     private final class Origin {
-        /// Those with room, the one that was used last at the end.
+        /// Connections with room. The one that was used last is at the end.
         var ready: [any PooledConnection] = []
-        /// Open ones and those that are being opened, without the retired.
+        /// Number of connections that are open or being opened, without the retired ones.
         var connectionCount = 0
-        /// Those among them that serve one load alone.
+        /// Number of those among them that serve only one load.
         var personalCount = 0
-        /// Those that take no more exchanges and are not closed yet.
+        /// Connections that accept no more exchanges and are not closed yet.
         var retired: Set<ObjectIdentifier> = []
         var attempts: [(attempt: any ConnectionAttempt, firstNumberAfter: Int)] = []
         var waiting = RequestQueue()
-        /// Whether one connection carries many loads here; `nil` before that is known.
+        /// Whether one connection carries many loads here; `nil` until that is known.
         var isMultiplexed: Bool?
         var waitsForBudget = false
         let queueReason = QueueReason()
@@ -67,7 +67,7 @@ final class ConnectionPool {
     /// Gives `waiter` a connection, now or later.
     ///
     /// - Parameter isAhead: whether it goes before others of its priority.
-    /// - Returns: where it waits, if it does.
+    /// - Returns: the ticket of the load, if it waits.
     func acquire(
         _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, isAhead: Bool = false
     ) -> Ticket? {
@@ -82,7 +82,8 @@ final class ConnectionPool {
         if origin.connectionCount == origin.attempts.count {
             connectWhereNeeded(key, origin)
         } else {
-            // A connection may become free in this very turn: that of a redirect's short answer.
+            // A connection may become free in this event-loop iteration, for example after the short body of a
+            // redirect.
             let call = PoolCall(self) { pool in
                 if let origin = pool.origins[key] { pool.connectWhereNeeded(key, origin) }
             }
@@ -91,20 +92,21 @@ final class ConnectionPool {
         return Ticket(key: key, number: number)
     }
 
-    /// A load that waits is over.
+    /// Removes a load that waits and is over.
     func cancel(_ ticket: Ticket) {
         guard let origin = origins[ticket.key], origin.waiting.remove(number: ticket.number) else { return }
         if origin.attempts.count > origin.waiting.count, let last = origin.attempts.last { last.attempt.cancel() }
         forget(ticket.key, origin)
     }
 
-    /// A connection with room; a multiplexed one stays among those that have some.
+    /// Returns a connection with room. A multiplexed one stays in `ready` while it has more room.
     private func takeReady(_ origin: Origin, for waiter: any ConnectionRequester) -> (any PooledConnection)? {
         while let connection = origin.ready.last {
             let room = connection.room
             if room <= 1 { origin.ready.removeLast() }
             if room > 0, waiter.isRepeatable || connection.isAlive { return connection }
-            // Its peer has ended it, and nobody was told yet. One that is not closed must not come up again: it returns with the next room.
+            // The peer has ended it, and no event has reported that yet. A connection that is not closed must not be
+            // found again here. It returns when it next has room.
             if room > 1 { origin.ready.removeLast() }
             if connection.idleSince != nil { connection.close() }
         }
@@ -140,7 +142,7 @@ final class ConnectionPool {
     }
 
     private func openConnections(_ key: ConnectionKey, _ origin: Origin) {
-        // Until it is known whether one connection does for all, one is tried.
+        // Until it is known whether one connection is enough for all loads, only one is opened.
         let most = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false ? 1 : limits.perHost
         while origin.attempts.count < origin.waiting.count, origin.connectionCount - origin.personalCount < max(1, most),
             origin.connectionCount < max(1, limits.perHost), !origin.waitsForBudget
@@ -189,15 +191,15 @@ final class ConnectionPool {
     ) {
         origin.isMultiplexed = connection.isMultiplexed
         if connection.trust?.isPersonal ?? false {
-            // It shows the certificate of one load, and carries no other.
+            // It uses the certificate of one load, and carries no other load.
             origin.personalCount += 1
             guard let owner, origin.waiting.remove(owner) else { return connection.close() }
             owner.use(connection)
         } else {
             let waiter = origin.waiting.popFirst()
             if connection.isMultiplexed || waiter == nil { origin.ready.append(connection) }
-            // Even where it has no room: a server that ends each connection at once would have one opened after another, without an end. A load counts
-            // how often it is sent.
+            // The load uses it even if it has no room. Otherwise a server that ends each connection at once would make
+            // the pool open connections without end. A load counts how often it is sent.
             waiter?.use(connection)
         }
         serveWaiting(key, origin)
@@ -205,7 +207,7 @@ final class ConnectionPool {
         scheduleSweep()
     }
 
-    /// The load for which the connection was opened does not want this server; others may.
+    /// Fails the load that opened the connection, because it rejected this server. Other loads may accept the server.
     private func attemptRefused(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, _ owner: (any ConnectionRequester)?) {
         origin.connectionCount -= 1
         limiter.giveBack()
@@ -214,7 +216,7 @@ final class ConnectionPool {
         forget(key, origin)
     }
 
-    /// Whoever waited when the attempt began shares its fate; who came later gets another one.
+    /// Fails the loads that waited when the attempt began. Loads that came later get another attempt.
     private func attemptFailed(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, before number: Int) {
         origin.connectionCount -= 1
         limiter.giveBack()
@@ -244,7 +246,7 @@ final class ConnectionPool {
         scheduleSweep()
     }
 
-    /// The connection takes no more exchanges; those that it carries go on.
+    /// The connection accepts no more exchanges. Its current exchanges continue.
     func retire(_ connection: any PooledConnection, _ key: ConnectionKey) {
         guard let origin = origins[key], origin.retired.insert(ObjectIdentifier(connection)).inserted else { return }
         origin.ready.removeAll { $0 === connection }
@@ -257,7 +259,7 @@ final class ConnectionPool {
         if connection.trust?.isPersonal ?? false { origin.personalCount -= 1 }
     }
 
-    /// The connection is closed. Once for each.
+    /// The connection is closed. Called once for each connection.
     func didClose(_ connection: any PooledConnection, _ key: ConnectionKey) {
         limiter.giveBack()
         guard let origin = origins[key] else { return }
@@ -295,7 +297,7 @@ final class ConnectionPool {
 
     /// Closes the connection that has been unused for the longest time.
     ///
-    /// - Returns: `false` where there is none.
+    /// - Returns: `false` if there is none.
     @discardableResult
     func closeOneIdle() -> Bool {
         let idle = origins.values.flatMap(\.ready).compactMap { connection in connection.idleSince.map { (connection, $0) } }
@@ -304,19 +306,19 @@ final class ConnectionPool {
         return true
     }
 
-    /// Closes what nobody uses of one origin's connections.
+    /// Closes the unused connections of one origin.
     func closeIdle(_ key: ConnectionKey) {
         for connection in origins[key]?.ready ?? [] where connection.idleSince != nil { connection.close() }
     }
 
-    /// Closes what nobody uses; what carries a load stays.
+    /// Closes all unused connections. Connections that carry a load stay open.
     func closeIdle() {
         for connection in origins.values.flatMap(\.ready) where connection.idleSince != nil { connection.close() }
     }
 }
 
-/// A call into a pool from any thread; the pool is not kept alive for it.
-private final class PoolCall: @unchecked Sendable {  // … because the pool is touched on its event loop only
+/// A call into a pool from any thread. The call does not keep the pool alive.
+private final class PoolCall: @unchecked Sendable {  // … because the pool is used on its event loop only
     private weak var pool: ConnectionPool?
     private let loop: any EventLoop
     private let body: (ConnectionPool) -> Void
@@ -335,12 +337,12 @@ private final class PoolCall: @unchecked Sendable {  // … because the pool is 
     }
 }
 
-/// Opens connections; what the pool does not know about them.
+/// Opens connections for a pool, which does not know the details.
 protocol Connector: AnyObject {
     /// Whether a connection may turn out to carry several loads at once.
     func offersMultiplexing(for key: ConnectionKey) -> Bool
     /// - Parameters:
-    ///   - owner: hears how far it is, and is asked whether the server is trusted; may be gone before that.
+    ///   - owner: receives the progress and the server-trust challenge. It may be released before that.
     ///   - completion: called once, on the pool's event loop, after `start`.
     func connect(
         to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionRequester,
@@ -351,8 +353,8 @@ protocol Connector: AnyObject {
 /// A connection that is being opened. On the pool's event loop.
 protocol ConnectionAttempt: AnyObject {
     func start()
-    /// Completes with ``LoadError/Code/cancelled``; what was opened is closed.
+    /// Completes with ``LoadError/Code/cancelled``, and closes what was opened.
     func cancel()
-    /// Whether it failed by what the load answered for which it was made, which says nothing for other loads.
+    /// Whether it failed because of an answer of the load that it was made for. This says nothing about other loads.
     var failsOwnerOnly: Bool { get }
 }

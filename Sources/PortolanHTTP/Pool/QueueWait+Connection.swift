@@ -3,14 +3,15 @@
 import PortolanCore
 import Synchronization
 
-/// Why no connection is opened for a load. The reason changes while the load waits, so it is read when a message needs it.
+/// Why no connection is opened for a load. The reason changes while the load waits, so it is read when a message needs
+/// it.
 final class QueueReason: Sendable {
     enum Value: UInt8, AtomicRepresentable {
-        /// There are as many as there may be.
+        /// The maximum number of connections is open.
         case connections
-        /// One is being opened that may carry all loads.
+        /// A connection that may carry all loads is being opened.
         case sharedConnection
-        /// One carries many loads, and the server limits how many.
+        /// One connection carries many loads, and the server limits their number.
         case streams
     }
 
@@ -48,7 +49,7 @@ extension QueueWait.Explanation {
 }
 
 extension QueueReason.Value {
-    /// - Parameter mayWait: whether to wait longer is a remedy, too.
+    /// - Parameter mayWait: whether a longer wait is a remedy, too.
     fileprivate func remedy(mayWait: Bool) -> LoadError.Remedy {
         switch self {
         case .connections: .openMoreConnections(orWait: mayWait)

@@ -3,9 +3,10 @@
 import PortolanCore
 import PortolanTransport
 
-/// Loads that wait for a connection: higher priority first, then those that were passed over before, then first come, first served.
+/// Loads that wait for a connection. Higher priority goes first, then loads that were passed over before, then first
+/// come, first served.
 struct RequestQueue {
-    /// Which loads go before which.
+    /// The order of the loads.
     struct Rank: Comparable {
         let priority: LoadPriority
         /// Whether it goes before others of its priority.
@@ -17,12 +18,12 @@ struct RequestQueue {
     /// By rank, the highest first.
     private var queues: [(rank: Rank, waiters: Queue)] = []
     private(set) var count = 0
-    /// How many were not told that no connection is being opened for them.
+    /// How many loads have not been notified that no connection is being opened for them.
     private var hopefulCount: Int { queues.reduce(0) { $0 + $1.waiters.hopeful.count } }
 
     var isEmpty: Bool { count == 0 }
 
-    /// - Parameter number: by which it can be removed; larger than any before.
+    /// - Parameter number: identifies the load for its removal. Larger than all earlier numbers.
     mutating func append(_ waiter: any ConnectionRequester, at rank: Rank, number: Int) {
         count += 1
         let index = queues.firstIndex { $0.rank <= rank } ?? queues.count
@@ -47,7 +48,7 @@ struct RequestQueue {
         return nil
     }
 
-    /// - Complexity: logarithmic in the number that wait.
+    /// - Complexity: logarithmic in the number of loads that wait.
     mutating func remove(number: Int) -> Bool {
         for index in queues.indices where queues[index].waiters.remove(number: number) {
             count -= 1
@@ -56,7 +57,7 @@ struct RequestQueue {
         return false
     }
 
-    /// - Complexity: linear in the number that wait.
+    /// - Complexity: linear in the number of loads that wait.
     mutating func remove(_ waiter: any ConnectionRequester) -> Bool {
         for index in queues.indices {
             if let number = queues[index].waiters.number(of: waiter) { return remove(number: number) }
@@ -64,15 +65,15 @@ struct RequestQueue {
         return false
     }
 
-    /// Takes those that came before `number`.
+    /// Removes the loads that came before `number`.
     mutating func take(before number: Int) -> [any ConnectionRequester] {
         let taken = queues.indices.flatMap { queues[$0].waiters.take(before: number) }
         count -= taken.count
         return taken
     }
 
-    /// Gives each attempt to open a connection to one load: the next of those that are left over, the last in line first, which then only waits for
-    /// a connection to become free.
+    /// Assigns each attempt to open a connection to one load. Returns the next load without an attempt, the last in
+    /// line first. That load then only waits for a connection to become free.
     mutating func takeQueued(attempts: Int) -> (any ConnectionRequester)? {
         guard hopefulCount > attempts else { return nil }
         for index in queues.indices.reversed() {
@@ -81,8 +82,8 @@ struct RequestQueue {
         return nil
     }
 
-    /// The reverse of ``takeQueued(attempts:)``: where more attempts than such loads are left, the first load in line that waited only for a
-    /// connection to become free. Now one is being opened for it.
+    /// The reverse of ``takeQueued(attempts:)``. If there are more attempts than such loads, returns the first load in
+    /// line that only waited for a connection to become free. A connection is being opened for it now.
     mutating func takeLeaving(attempts: Int) -> (any ConnectionRequester)? {
         guard hopefulCount < min(attempts, count) else { return nil }
         for index in queues.indices {
@@ -91,13 +92,13 @@ struct RequestQueue {
         return nil
     }
 
-    /// First in, first out, with holes where a load has left.
+    /// First in, first out, with holes where loads have left.
     private struct Queue {
         private var entries: [(number: Int, waiter: (any ConnectionRequester)?)] = []
         private var start = 0
-        /// How many are not holes.
+        /// Number of entries that are not holes.
         private var count = 0
-        /// The numbers of those that were not told that no connection is being opened for them.
+        /// The numbers of the loads that have not been notified that no connection is being opened for them.
         private(set) var hopeful: Set<Int> = []
 
         mutating func append(_ waiter: any ConnectionRequester, number: Int) {
@@ -119,7 +120,7 @@ struct RequestQueue {
             return entries[index].waiter
         }
 
-        /// - Returns: the first that had none.
+        /// - Returns: the first load without an attempt.
         mutating func giveHopeToFirst() -> (any ConnectionRequester)? {
             guard hopeful.count < count else { return nil }
             for (number, waiter) in entries[start...] where !hopeful.contains(number) {
@@ -185,38 +186,40 @@ struct RequestQueue {
     }
 }
 
-/// A load that waits for a connection. In the turns of the pool's loop.
+/// A load that waits for a connection. On the pool's event loop.
 ///
-/// Whoever opens the connection may ask it: a proxy's questions, whether the server is trusted, which certificate to show.
+/// Code that opens the connection may send it challenges: for a proxy's authentication, for server trust, and for the
+/// client certificate.
 protocol ConnectionRequester: ChallengeHandler {
-    /// The connection takes an exchange now: it is to be started on it before this returns.
+    /// The connection accepts an exchange now. The load must take the room (``PooledConnection/makeCarrier(for:)``)
+    /// before this returns.
     func use(_ connection: any PooledConnection)
-    /// Whether it can be sent once more where the connection turns out to have ended.
+    /// Whether the request can be sent again if the connection turns out to have ended.
     var isRepeatable: Bool { get }
     func connectionFailed(_ error: LoadError)
-    /// No connection is being opened for it, and it waits for one to become free. This lasts until ``didLeaveQueue()``, ``use(_:)`` or
-    /// ``connectionFailed(_:)``.
+    /// No connection is being opened for the load, and it waits for one to become free. This lasts until
+    /// ``didLeaveQueue()``, ``use(_:)`` or ``connectionFailed(_:)``.
     func didQueue(_ wait: QueueWait)
     /// A connection is being opened for it after all.
     func didLeaveQueue()
-    /// How far the connection is that was opened for this load.
+    /// The progress of the connection that is being opened for this load.
     func didReach(_ step: LoadStep)
 }
 
-/// A connection that the pool can hand exchanges. In the turns of its loop.
+/// A connection to which the pool can give exchanges. On its event loop only.
 protocol PooledConnection: AnyObject {
     /// How many exchanges it can take now.
     var room: Int { get }
-    /// Whether its peer has not ended it: looked at anew, for who can't be sent again.
+    /// Whether the peer has not ended it. Checked anew, for loads that can't be sent again.
     var isAlive: Bool { get }
-    /// What will carry `transaction`; it takes the room from now on, and has to be started.
+    /// Makes the carrier of `transaction`. It takes the room from now on, and must be started.
     func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream
     /// Whether it can carry several exchanges at once.
     var isMultiplexed: Bool { get }
-    /// Which server is at its other end; `nil` where the connection is not secure.
+    /// The server at the other end; `nil` if the connection is not secure.
     var trust: ServerTrust? { get }
-    /// Closes it at once; what it carries fails.
+    /// Closes it at once. Its exchanges fail.
     func close()
-    /// Since when it has been without an exchange, in nanoseconds of the loop's clock; `nil` while it carries one.
+    /// When it became idle, in nanoseconds of the loop's clock; `nil` while it carries an exchange.
     var idleSince: UInt64? { get }
 }

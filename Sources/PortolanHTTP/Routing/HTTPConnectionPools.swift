@@ -4,21 +4,21 @@ import PortolanCore
 import Synchronization
 import PortolanTransport
 
-/// The threads and connections of one handler; made when the first load needs them. Any thread.
+/// The connections of one handler, and the event loops that they use. Made when the first load needs them. Any thread.
 final class HTTPConnectionPools: Sendable {
     let configuration: HTTPConfiguration
-    /// What the environment said when the engine was made.
+    /// The proxies. The environment is read when the pools are made.
     let proxies: ProxySelection
     private let templates = RequestTemplateCache()
     private let shards: [EventLoopShard]
 
-    /// A loop with its pool.
-    final class EventLoopShard: @unchecked Sendable {  // … because the pool is touched in the loop's turns only
+    /// An event loop with its pool.
+    final class EventLoopShard: @unchecked Sendable {  // … because the pool is used on its event loop only
         let loop: SocketEventLoop
         fileprivate(set) var pool: ConnectionPool?
-        /// The engine's loads here that have begun and not ended.
+        /// Number of the handler's loads on this event loop that have begun and not ended.
         var loadCount = 0
-        /// Answers of a server tend to have one type.
+        /// The last Content-Type, because responses of a server tend to have the same one.
         var lastType = ParsedType()
 
         init(_ loop: SocketEventLoop) { self.loop = loop }
@@ -49,7 +49,8 @@ final class HTTPConnectionPools: Sendable {
 
     func template(for request: Request) -> RequestTemplate? { templates.template(for: request, in: self) }
 
-    /// Where loads of this origin run, whatever proxy they go through: a load stays where it is when it learns a credential for the proxy.
+    /// The shard on which loads of this origin run, whatever proxy they use. So a load stays there when it gets a
+    /// credential for the proxy.
     func shard(for key: ConnectionKey) -> EventLoopShard {
         shards[Int(UInt(bitPattern: key.origin.hashValue) % UInt(shards.count))]
     }

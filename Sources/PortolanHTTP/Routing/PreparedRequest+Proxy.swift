@@ -5,10 +5,11 @@ import PortolanCore
 import PortolanTransport
 
 extension PreparedRequest {
-    /// Sets what the proxy is to know, and only where the proxy is who reads the request: the caller's own `Proxy-Authorization` goes to a
-    /// proxy that forwards the request, where no other credential is known for it, and never to an origin.
+    /// Sets the proxy's credential, only if the proxy reads the request. The caller's own `Proxy-Authorization` goes to
+    /// a proxy that forwards the request, if no other credential is known for it, and never to an origin.
     ///
-    /// - Throws: ``LoadError/Code/badRequest`` where there is no such proxy, so that nobody takes the field for sent.
+    /// - Throws: ``LoadError/Code/badRequest`` if there is no such proxy, because the caller would believe that the
+    ///   field was sent.
     mutating func authorize(toProxyOf key: ConnectionKey) throws(LoadError) {
         guard key.usesAbsoluteForm else {
             guard !fields.contains(where: { $0.name == .proxyAuthorization }) else {

@@ -5,19 +5,20 @@ import PortolanCore
 import Synchronization
 import PortolanHTTPSyntax
 
-/// An origin, with what is the same for all plain requests to it: those without a body, and without a word of the caller's but the URL.
+/// An origin, with everything that is the same for all plain requests to it. A plain request has no body, and its
+/// caller gives only the URL.
 final class RequestTemplate: Sendable {
-    /// Of its URLs, what stands before the path.
+    /// The part of the origin's URLs before the path.
     fileprivate let prefix: [UInt8]
     let key: ConnectionKey
     let shard: HTTPConnectionPools.EventLoopShard
-    /// What a plain request is sent with.
+    /// The fields of a plain request.
     let fields: HTTPFields
-    /// The same, as HTTP/1.1 writes them.
+    /// The same fields, as HTTP/1.1 writes them.
     let lines: [UInt8]
 
-    /// - Parameter request: a plain one.
-    /// - Throws: why it can't be sent.
+    /// - Parameter request: a plain request.
+    /// - Throws: the reason why it can't be sent.
     fileprivate init(_ request: Request, pools: HTTPConnectionPools) throws(LoadError) {
         prefix = Array(request.url.beforePath.utf8)
         key = try ConnectionKey(request, proxies: pools.proxies)
@@ -29,9 +30,9 @@ final class RequestTemplate: Sendable {
     }
 }
 
-/// The sites that were asked last.
+/// The templates that were made last.
 struct RequestTemplateCache: ~Copyable {
-    /// So few that looking at each costs less than a hash.
+    /// So few that a linear search costs less than a hash.
     private static let limit = 8
     private let templates = Mutex<[RequestTemplate]>([])
 
@@ -40,7 +41,7 @@ struct RequestTemplateCache: ~Copyable {
         guard request.method == .get, request.fields.isEmpty, request.body == nil, request.properties.isEmpty else { return nil }
         let url = request.url
         if let template = templates.withLock({ templates in templates.first { url.isLed(by: $0.prefix) } }) { return template }
-        // `try?`: whoever goes on without says why.
+        // `try?` because the load without a template reports the error.
         guard !url.hasCredentials, let template = try? RequestTemplate(request, pools: pools) else { return nil }
         templates.withLock { templates in
             if templates.count == Self.limit { templates.removeLast() }

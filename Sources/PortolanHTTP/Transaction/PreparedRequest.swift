@@ -5,25 +5,25 @@ import PortolanCoding
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// A request with everything that is sent of it decided but the form, which differs between the versions of HTTP.
+/// A request that is ready to send except for its form, which differs between the versions of HTTP.
 struct PreparedRequest: Sendable {
     let method: HTTPRequest.Method
     let url: URLRecord
     let framing: RequestFraming
-    /// As HTTP/1.1 sends them, in their order: what only concerns one connection is among them.
+    /// The fields as HTTP/1.1 sends them, in their order. They include fields that only concern one connection.
     var fields: HTTPFields { didSet { lines = nil } }
-    /// The fields as HTTP/1.1 writes them, where that is known.
+    /// The fields as HTTP/1.1 writes them, if that is known.
     private var lines: [UInt8]?
     /// Whether the body waits for a `100 (Continue)`.
     let expectsContinue: Bool
-    /// Whether that is Portolan's wish and not the caller's.
+    /// Whether Portolan adds the expectation, and not the caller.
     let addsExpectation: Bool
-    /// Whether the caller wants the connection to end after it.
+    /// Whether the caller wants the connection to end after the request.
     let closes: Bool
-    /// How soon the server should answer it among others.
+    /// How soon the server should respond, relative to other requests.
     var priority: LoadPriority
 
-    /// A request without a body, for which everything but the URL is known.
+    /// Makes a request without a body, for which everything but the URL is known.
     ///
     /// - Parameter lines: the fields as HTTP/1.1 writes them.
     init(_ request: Request, fields: HTTPFields, lines: [UInt8]) {
@@ -34,8 +34,8 @@ struct PreparedRequest: Sendable {
         (expectsContinue, addsExpectation, closes) = (false, false, false)
     }
 
-    /// - Parameter mayExpect: whether the policy may have the body wait.
-    /// - Throws: ``LoadError/Code/badRequest`` for what can't be sent.
+    /// - Parameter mayExpect: whether the policy may make the body wait.
+    /// - Throws: ``LoadError/Code/badRequest`` for a request that can't be sent.
     init(_ request: Request, configuration: HTTPConfiguration, mayExpect: Bool = true) throws(LoadError) {
         guard request.method != .connect else {
             throw LoadError(.badRequest, message: "CONNECT makes a tunnel and loads nothing", remedy: .nameProxy)
@@ -68,7 +68,7 @@ struct PreparedRequest: Sendable {
 
     /// The head in HTTP/1.1.
     ///
-    /// - Parameter namesWholeURL: as a proxy that forwards it needs it.
+    /// - Parameter namesWholeURL: whether to write the whole URL, as a proxy that forwards the request requires.
     func http1Head(namingWholeURL namesWholeURL: Bool) throws(LoadError) -> RequestHeadWriter {
         let target = namesWholeURL ? RequestTarget.absolute(of: url) : .origin(of: url)
         guard let lines else { return try RequestHeadWriter(method: method, target: target, fields: fields) }

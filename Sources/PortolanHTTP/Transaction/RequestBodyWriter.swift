@@ -3,19 +3,19 @@
 import PortolanCore
 import PortolanTransport
 
-/// The body of a request while it is sent: reads as much as a connection takes. On one event loop.
+/// The body of a request while it is sent. Reads as much as a connection accepts. On one event loop.
 @safe
 final class RequestBodyWriter {
-    /// Large enough to make a system call worth while, small enough to be let go of between two of them.
+    /// Large enough for efficient system calls, and small enough to be released between two of them.
     static let pieceSize = 64 << 10
 
-    /// Nothing is copied, so it may be larger.
+    /// Larger, because the bytes of a file are not copied.
     private static let filePieceSize = 256 << 10
 
     enum Piece {
         /// The number of bytes read.
         case bytes(Int)
-        /// Nothing yet; `whenReady` will be called.
+        /// Nothing yet. `whenReady` will be called.
         case wait
         case end
         case failed(LoadError)
@@ -26,9 +26,9 @@ final class RequestBodyWriter {
     private var file: (any FileBackedReader)?
     private var count: Int64 = 0
     private var buffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    /// Whether nothing but the end is left to read.
+    /// Whether only the end is left to read.
     var isAllRead: Bool { count == length }
-    /// Whether a byte of it may be gone.
+    /// Whether a byte of the body may have been consumed.
     private(set) var wasRead = false
 
     init(_ body: Body) throws(LoadError) {
@@ -37,12 +37,13 @@ final class RequestBodyWriter {
         file = reader as? any FileBackedReader
     }
 
-    /// Whether its bytes lie in a file from which a socket can take them.
+    /// Whether the bytes are in a file from which a socket can send them.
     var isFile: Bool { file != nil }
 
-    /// As ``next(whenReady:)``, past the process's memory.
+    /// As ``next(whenReady:)``, but the bytes bypass the process's memory.
     ///
-    /// - Returns: how many bytes the transport took; 0 where it takes none for now, or can take none so: then ``isFile`` is `false` from here on.
+    /// - Returns: how many bytes the transport accepted. 0 if it accepts none now, or can't send from a file. In the
+    ///   latter case ``isFile`` is `false` from now on.
     func sendNext(over transport: any ByteConnection) -> Int {
         guard let file else { return 0 }
         wasRead = true
@@ -57,7 +58,7 @@ final class RequestBodyWriter {
         }
     }
 
-    /// Reads the next piece, which lies in ``piece`` then.
+    /// Reads the next piece. ``withPiece(_:_:)`` then lets callers borrow it.
     ///
     /// - Parameter whenReady: called on any thread.
     func next(whenReady: @escaping @Sendable () -> Void) -> Piece {
@@ -81,7 +82,7 @@ final class RequestBodyWriter {
         }
     }
 
-    /// Lends the first `count` bytes of the piece that ``next(whenReady:)`` has read.
+    /// Calls `body` with the first `count` bytes, borrowed, of the piece that ``next(whenReady:)`` has read.
     func withPiece(_ count: Int, _ body: (borrowing RawSpan) -> Void) {
         body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
     }

@@ -2,7 +2,7 @@
 
 import CPortolan
 
-/// Memory for what is lent to the host during one call. It is freed with the arena.
+/// Memory that the host borrows during one call. The arena frees it in `deinit`.
 @safe
 final class Arena {
     private var blocks: [UnsafeMutableRawPointer] = unsafe []
@@ -20,7 +20,7 @@ final class Arena {
     }
 
     private func string(_ bytes: UnsafeRawBufferPointer) -> portolan_string {
-        // One more than the bytes, for an empty text is not an absent one.
+        // Allocates at least one byte, because an empty string must not have a NULL pointer: that means absent.
         let block = unsafe take(byteCount: bytes.count + 1, alignment: 1)
         unsafe UnsafeMutableRawBufferPointer(start: block, count: bytes.count).copyMemory(from: bytes)
         return unsafe portolan_string(bytes: UnsafePointer(block.assumingMemoryBound(to: CChar.self)), length: bytes.count)
@@ -30,13 +30,13 @@ final class Arena {
         unsafe bytes.withUnsafeBytes { unsafe string($0) }
     }
 
-    /// A byte for each character; none of them lies beyond U+00FF where the field was checked.
+    /// One byte for each character. A field that passed the check has no character beyond U+00FF.
     private func latin(_ text: String) -> portolan_string {
         text.utf8.allSatisfy { $0 < 128 }
             ? unsafe string(text) : unsafe bytes(text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
     }
 
-    /// `nil` where there are none.
+    /// `nil` for an empty array.
     func list<Element, Lent>(_ elements: [Element], _ lend: (Element) -> Lent) -> UnsafePointer<Lent>? {
         guard !elements.isEmpty else { return nil }
         let block = unsafe take(byteCount: elements.count * MemoryLayout<Lent>.stride, alignment: MemoryLayout<Lent>.alignment)
@@ -68,7 +68,7 @@ final class Arena {
         return unsafe lent
     }
 
-    /// With its causes, of which there are not many (``PluginError``).
+    /// Includes the causes; ``PluginError`` limits their number.
     func error(_ error: PluginError) -> portolan_error {
         var lent = unsafe portolan_error()
         var below: UnsafePointer<portolan_error>?
@@ -80,10 +80,10 @@ final class Arena {
         return unsafe lent
     }
 
-    /// Without its causes.
+    /// Does not include the causes.
     private func image(of error: PluginError) -> portolan_error {
         let domain = error.domain.flatMap { Syntax.isReverseDNS($0) ? $0 : nil }
-        // The host takes only published codes without a domain, and of those not the ones that are its own to give (ERR-03).
+        // Without a domain, the host accepts only published codes, and not those reserved for the host (ERR-03).
         let number = error.code.rawValue
         let isPublished = PluginError.Code.published.contains(number) && !PluginError.Code.hostOnly.contains(number)
         var lent = unsafe portolan_error()

@@ -3,7 +3,7 @@
 import CPortolan
 
 extension PluginRequest {
-    /// Copies a request that the host lends.
+    /// Copies a request that is borrowed from the host.
     convenience init(_ lent: portolan_request) {
         unsafe self.init(
             method: lent.method.text ?? "GET",
@@ -42,7 +42,7 @@ extension PluginResponse {
 }
 
 extension PluginError {
-    /// Copies an error with its causes, of which a host lends eight at most.
+    /// Copies an error and its causes. A host gives at most eight causes.
     init(_ lent: portolan_error) {
         var list = unsafe [lent]
         while unsafe list.count <= 8, let next = unsafe list.last?.cause { unsafe list.append(next.pointee) }
@@ -55,7 +55,7 @@ extension PluginError {
 }
 
 extension PluginAnswer {
-    /// Copies an answer; its secrets are wiped with the copy.
+    /// Copies an answer. Its secrets are wiped when the copy is freed.
     init(_ lent: portolan_answer) {
         switch unsafe lent.disposition {
         case PORTOLAN_USE:

@@ -3,13 +3,13 @@
 import CPortolan
 
 extension portolan_string {
-    /// The text; `nil` where it is absent, which is not the same as empty.
+    /// The text; `nil` if the string is absent, which differs from empty.
     var text: String? {
         guard let bytes = unsafe bytes else { return nil }
         return unsafe String(decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
     }
 
-    /// None where it is absent.
+    /// The bytes; empty if the string is absent.
     var buffer: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length) }
 
     /// One character for each byte.
@@ -23,7 +23,7 @@ extension portolan_string {
 }
 
 extension UnsafePointer {
-    /// What `body` makes of each of the `count` values that begin here, in their order.
+    /// Returns the results of `body` for the `count` values that start here, in order.
     func map<Result>(count: Int, _ body: (Pointee) -> Result) -> [Result] {
         (0..<count).map { unsafe body(self[$0]) }
     }

@@ -2,16 +2,16 @@
 
 import CPortolan
 
-/// The upload body, and a stored response's.
+/// The upload body, and the body of a stored response.
 extension PluginClient {
-    /// Reads the next bytes of the upload body into `buffer`, from its start; waits until there are some.
+    /// Reads the next bytes of the upload body into `buffer`, from its start. Waits until bytes are available.
     ///
-    /// - Returns: how many there are; 0 at the end.
-    /// - Throws: `CancellationError` also for a body that failed: the host has ended the load with the body's own cause.
+    /// - Returns: the number of bytes; 0 at the end.
+    /// - Throws: `CancellationError`, also if the body failed: the host has then ended the load with the body's error.
     public func readBody(into buffer: inout [UInt8]) async throws -> Int {
         try Task.checkCancellation()
         guard !buffer.isEmpty else { throw PluginError(.unknown, message: "a body was to be read into an empty buffer") }
-        // The array stays with this call, which is the only one that reads into it.
+        // Only this call reads into the array, because the array is moved into it.
         let room = Room(buffer)
         buffer = []
         defer { buffer = room.bytes }
@@ -29,12 +29,12 @@ extension PluginClient {
         }
     }
 
-    /// The upload body, in pieces of at most that many bytes.
+    /// The upload body, in pieces of at most `pieces` bytes.
     public func body(pieces: Int = 65536) -> PluginBody { PluginBody(client: self, piece: pieces) }
 
-    /// Asks for the upload body from its start, to send it again.
+    /// Requests the upload body from its start, to send it again.
     ///
-    /// - Returns: `false` where it can't be had again: then fail with ``PluginError/Code/bodyFailed``.
+    /// - Returns: `false` if the body cannot be read again; then fail with ``PluginError/Code/bodyFailed``.
     public func rewindBody() async throws -> Bool {
         try await running.perform { load, client in
             switch unsafe client.pointer.pointee.rewind_body(client.pointer) {
@@ -52,10 +52,10 @@ extension PluginClient {
 
     // MARK: A stored response
 
-    /// A stored response that the load may confirm.
+    /// The stored response that the load may confirm.
     public var cachedResponse: PluginResponse? { running.cached }
 
-    /// ``cachedResponse`` is still right, with these newer fields. In place of a response; no data follows.
+    /// Confirms that ``cachedResponse`` is still valid, with these newer fields. Replaces a response; no data follows.
     public func cachedResponseIsValid(newer: PluginResponse? = nil) async throws {
         try newer?.check(isInterim: false)
         try await running.perform { load, client -> RunningLoad.Attempt<Void> in
@@ -72,7 +72,7 @@ extension PluginClient {
         }
     }
 
-    /// At most `count` bytes of the stored response's body from `offset`; none behind its end.
+    /// Returns at most `count` bytes of the stored response's body from `offset`; empty at or after the end.
     public func readCached(at offset: Int64, count: Int = 65536) async throws -> [UInt8] {
         guard count > 0 else { return [] }
         return try await running.perform { load, client in
@@ -87,13 +87,13 @@ extension PluginClient {
     }
 }
 
-/// A buffer on its way through a turn.
-private final class Room: @unchecked Sendable {  // … because the call that made it waits for whoever uses it
+/// A buffer that an attempt fills.
+private final class Room: @unchecked Sendable {  // … because the call that made it waits until the attempt is done with it
     var bytes: [UInt8]
     init(_ bytes: consuming [UInt8]) { self.bytes = bytes }
 }
 
-/// An upload body, to be read once. Not reading makes the upload wait.
+/// An upload body that can be read once. The upload waits while the plugin does not read.
 public struct PluginBody: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
 

@@ -3,14 +3,16 @@
 import CPortolan
 
 extension PluginClient {
-    /// Asks for a credential, or whether a chain is to be trusted, and waits for the answer. The host looks into its store and the URL first,
-    /// and asks the caller last. One question at a time; a task that is cancelled meanwhile withdraws it.
+    /// Requests a credential or a server-trust decision, and waits for the answer.
+    ///
+    /// The host looks into its credential store and the URL first, and notifies the caller last. A load can have one
+    /// open challenge. Cancelling the task withdraws the challenge.
     public func ask(_ challenge: PluginChallenge) async throws -> PluginAnswer {
         try challenge.check()
         let number = QuestionMark()
         let withdraw: @Sendable (RunningLoad, BorrowedClient) -> Void = { load, client in
             guard number.isAsked else { return }
-            // An answer that has come meanwhile is dropped.
+            // An answer that arrived in the meantime is dropped.
             if load.answer == nil { unsafe client.pointer.pointee.did_cancel_challenge(client.pointer) }
             load.isAsking = false
             load.answer = nil
@@ -39,7 +41,7 @@ extension PluginClient {
     }
 }
 
-/// Whether this call's question was put.
-private final class QuestionMark: @unchecked Sendable {  // … because it is touched only in turns of the load
+/// Whether this call has delivered its challenge.
+private final class QuestionMark: @unchecked Sendable {  // … because it is touched only inside host calls into the load
     var isAsked = false
 }

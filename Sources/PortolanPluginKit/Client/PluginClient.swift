@@ -2,25 +2,27 @@
 
 import CPortolan
 
-/// What a load reports to, and asks.
+/// Receives the events of a load, and serves its requests for bodies, credentials and nested loads.
 ///
-/// Each call returns when the reader is ready for the next: a load that awaits its calls is never faster than who reads it. From the load's
-/// own task (and its children) a call costs little more than the host's function; any other task may call, too, and waits for its turn.
+/// Each call returns when the consumer is ready for the next event, so a load that awaits its calls is never faster
+/// than its consumer. From the load's own task and its child tasks, a call costs little more than the host's function.
+/// Other tasks may call, too; their calls run in the next host call into the load.
 ///
-/// Every call throws `CancellationError` once nobody wants the rest, and a ``PluginError`` where the call breaks the order of events: a
-/// second response, data before one or after the trailers, more bytes than were announced. The host then never hears of it.
+/// Every call throws `CancellationError` once the load was stopped. It throws a ``PluginError`` if the call breaks the
+/// order of events: a second response, data before the response or after the trailers, more bytes than announced. The
+/// host does not receive such an event.
 public struct PluginClient: Sendable {
     let running: RunningLoad
 
-    /// Nobody wants the rest; for loops that deliver nothing. Any thread.
+    /// Whether the load was stopped; for loops that deliver nothing. Any thread.
     public var isStopped: Bool { running.executor.isStopped }
 
-    /// The host, for its log.
+    /// The host, for logging.
     public var host: PluginHost { PluginHost(running.instance) }
 
-    // MARK: The answer
+    // MARK: The response
 
-    /// An interim response, status 100 to 199, before the response.
+    /// Delivers an interim response, status 100 to 199, before the response.
     public func didReceiveInterim(_ response: PluginResponse) async throws {
         try response.check(isInterim: true)
         try await running.perform { load, client in
@@ -32,7 +34,7 @@ public struct PluginClient: Sendable {
         }
     }
 
-    /// The response; again for each part, where the plugin's description says that it is multipart.
+    /// Delivers the response. A multipart plugin delivers one for each part.
     public func didReceive(_ response: PluginResponse) async throws {
         try response.check(isInterim: false)
         try await running.deliver { load, client in
@@ -44,10 +46,10 @@ public struct PluginClient: Sendable {
         }
     }
 
-    /// Body bytes, read where they lie before this returns. Runs of 4 KiB to 1 MiB travel best.
+    /// Delivers body bytes, which are read in place before this returns. Runs of 4 KiB to 1 MiB are the most efficient.
     public func didLoad(_ bytes: borrowing RawSpan) async throws {
         guard running.executor.isInTurn, !running.isPaused else {
-            // The caller lends the bytes until this function returns, so the address holds across the wait.
+            // The caller keeps the bytes alive until this function returns, so the address stays valid while it waits.
             nonisolated(unsafe) let lent = unsafe bytes.withUnsafeBytes { unsafe $0 }
             return try await running.deliver { load, _ in unsafe try load.deliverAny(lent) }
         }
@@ -55,7 +57,7 @@ public struct PluginClient: Sendable {
         try await running.waitAfterDelivery()
     }
 
-    /// As `didLoad` of a span.
+    /// Same as `didLoad` with a span.
     public func didLoad(_ bytes: ArraySlice<UInt8>) async throws {
         guard running.executor.isInTurn, !running.isPaused else {
             return try await running.deliver { load, _ in try unsafe bytes.withUnsafeBytes { unsafe try load.deliverAny($0) } }
@@ -64,15 +66,16 @@ public struct PluginClient: Sendable {
         try await running.waitAfterDelivery()
     }
 
-    /// As `didLoad` of a span.
+    /// Same as `didLoad` with a span.
     public func didLoad(_ bytes: [UInt8]) async throws { try await didLoad(bytes[...]) }
 
-    /// As `didLoad` of a span, in UTF-8.
+    /// Same as `didLoad` with a span, in UTF-8.
     public func didLoad(_ text: String) async throws { try await didLoad(Array(text.utf8)[...]) }
 
-    /// Delivers what `next` gives, one after the other, until that is `nil`.
+    /// Delivers the results of `next` in order, until it returns `nil`.
     ///
-    /// Where a body comes in many small runs this costs a fraction of as many calls of `didLoad`: it suspends only for a reader who is slow.
+    /// For a body in many small runs, this costs a fraction of as many calls of `didLoad`: it suspends only if the
+    /// consumer is slow.
     public func didLoad(each next: () throws -> ArraySlice<UInt8>?) async throws {
         while let bytes = try next() {
             guard running.executor.isInTurn, !running.isPaused else {
@@ -83,11 +86,11 @@ public struct PluginClient: Sendable {
         }
     }
 
-    /// Delivers the parts of `bytes` that `next` names, one after the other, until that is `nil`.
+    /// Delivers the parts of `bytes` that `next` returns, in order, until it returns `nil`.
     ///
-    /// For bodies that are made of parts of one array: no part counts a reference.
+    /// For bodies that consist of parts of one array. Parts cause no reference counting.
     ///
-    /// - Throws: a ``PluginError`` for a part that `bytes` does not have.
+    /// - Throws: a ``PluginError`` for a range outside `bytes`.
     public func didLoad(partsOf bytes: [UInt8], each next: () throws -> Range<Int>?) async throws {
         while let part = try next() {
             guard part.lowerBound >= 0, part.upperBound <= bytes.count else {
@@ -104,7 +107,7 @@ public struct PluginClient: Sendable {
         }
     }
 
-    /// Fields that came after the body. Once at most, and last.
+    /// Delivers the trailer fields. At most once, after the body.
     public func didReceiveTrailers(_ fields: [PluginField]) async throws {
         try fields.check()
         try await running.perform { load, client -> RunningLoad.Attempt<Void> in
@@ -116,12 +119,12 @@ public struct PluginClient: Sendable {
         }
     }
 
-    /// The resource is elsewhere.
+    /// Redirects the request to another URL.
     ///
-    /// Returns where the caller does not follow: then deliver this response and its body as any other. Where it does, that is the end, and
-    /// this throws `CancellationError`.
+    /// Returns if the caller does not follow the redirect; then deliver this response and its body as usual. If the
+    /// caller follows it, the load ends and this throws `CancellationError`.
     ///
-    /// - Throws: ``PluginError/Code/badRedirect`` where it is not followed and there is no response to deliver.
+    /// - Throws: ``PluginError/Code/badRedirect`` if the redirect is not followed and there is no response to deliver.
     public func wasRedirected(to change: PluginChange, response: PluginResponse? = nil) async throws {
         try change.check()
         try response?.check(isInterim: false)
@@ -145,7 +148,7 @@ public struct PluginClient: Sendable {
 
     // MARK: Progress
 
-    /// A step of the metrics is reached now.
+    /// Reports that the load reached a step, for the metrics.
     public func didReach(_ step: PluginStep) async throws {
         try await running.perform { _, client in
             unsafe client.pointer.pointee.did_reach(client.pointer, portolan_step(rawValue: step.rawValue))
@@ -153,7 +156,7 @@ public struct PluginClient: Sendable {
         }
     }
 
-    /// That many bytes of the upload body have been sent to the peer, in all.
+    /// Reports the total number of upload body bytes sent to the peer.
     public func didSend(total: Int64) async throws {
         try await running.perform { load, client in
             try load.order.sent(total)
@@ -164,7 +167,9 @@ public struct PluginClient: Sendable {
 }
 
 extension RunningLoad {
-    /// In a turn; the answer is the host's.
+    /// Delivers bytes inside a host call.
+    ///
+    /// - Returns: the host's flow decision.
     func deliverAny(_ bytes: UnsafeRawBufferPointer) throws -> portolan_flow {
         if try unsafe deliverNow(bytes) { return PORTOLAN_CONTINUE }
         return isPaused ? PORTOLAN_PAUSE : PORTOLAN_CONTINUE

@@ -3,19 +3,22 @@
 import CPortolan
 
 extension PluginClient {
-    /// A load inside this one, for layered schemes and interposers: the load's request, changed. It begins when it is first read.
+    /// Returns a nested load, for layered schemes and interposers. Its request is the load's request with `change`
+    /// applied. The first read starts it.
     ///
-    /// The host marks the inner request, so that this plugin is not asked about it, follows its redirects, has its challenges answered as
-    /// this load's, and limits the depth. It ends with the load around it, or when nobody holds it any more.
+    /// The host marks the nested request so that this plugin is not asked to load it. The host also follows its
+    /// redirects, handles its challenges as those of this load, and limits the depth. The nested load ends with its
+    /// parent load, or when it is released.
     public func load(_ change: PluginChange) -> PluginNestedLoad { PluginNestedLoad(change: change, running: running) }
 }
 
-/// A load inside a load, to be read once: its response, and then its bytes. Not reading is the pause.
+/// A nested load that can be read once: its response, then its bytes. It pauses while the plugin does not read.
 ///
-/// Where it fails, reading throws a ``PluginError`` of the same code and domain, with the failure as its cause (NEST-02).
+/// If the nested load fails, reading throws a ``PluginError`` with the same code and domain, and the failure as its
+/// cause (NEST-02).
 public struct PluginNestedLoad: AsyncSequence, Sendable {
     public enum Event: Hashable, Sendable {
-        /// First, and once.
+        /// Comes first, and once.
         case response(PluginResponse)
         case data([UInt8])
     }
@@ -33,7 +36,7 @@ public struct PluginNestedLoad: AsyncSequence, Sendable {
 
         init(inner: InnerLoad, change: PluginChange) { (self.inner, self.change) = (inner, change) }
 
-        /// - Throws: `CancellationError` where the task that reads was cancelled, though bytes may wait.
+        /// - Throws: `CancellationError` if the reading task was cancelled, even if bytes are available.
         public mutating func next() async throws -> Event? {
             if busySteps.next() { await Task.yield() }
             try Task.checkCancellation()
@@ -46,9 +49,9 @@ public struct PluginNestedLoad: AsyncSequence, Sendable {
     }
 }
 
-/// What is behind a `portolan_nested`. It is closed when nobody holds it any more.
+/// The Swift side of a `portolan_nested`. Closes it when released.
 @safe
-final class InnerLoad: @unchecked Sendable {  // … because it is touched only in turns of the load around it
+final class InnerLoad: @unchecked Sendable {  // … because it is touched only inside host calls into the parent load
     @safe
     private enum State {
         case closed
@@ -64,7 +67,7 @@ final class InnerLoad: @unchecked Sendable {  // … because it is touched only 
     deinit {
         guard case .open(let pointer, _) = state, let table = running.instance.nested else { return }
         nonisolated(unsafe) let inner = unsafe pointer
-        // What is still open at the outer load's end, the host closes.
+        // The host closes nested loads that are open when the parent load ends.
         running.executor.perform { [running] isOpen in
             if isOpen, !running.isOver { unsafe table.pointer.pointee.close(inner) }
         }
@@ -118,7 +121,7 @@ final class InnerLoad: @unchecked Sendable {  // … because it is touched only 
         }
     }
 
-    /// - Throws: where the load around it is over, and nothing of the inner one is worth telling.
+    /// - Throws: if the parent load has ended; the error of the nested load is then irrelevant.
     private func failure(
         _ table: PluginInstance.NestedTable, _ inner: OpaquePointer, _ load: RunningLoad
     ) throws -> PluginError {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A question of the peer's, with the protection space in which one answer holds.
+/// A challenge from the peer, with the protection space in which one answer is valid.
 public struct PluginChallenge: Sendable {
     public enum ChallengeMethod: Sendable {
-        /// A user and a password; `scheme` as in `basic`, where the protocol has several.
+        /// A user name and a password. `scheme` is e.g. `basic` if the protocol has several schemes.
         case password(scheme: String?)
-        /// A certificate and its key; with the names of the accepted issuers, DER.
+        /// A client certificate and its key. `issuers` holds the DER names of the accepted issuers.
         case clientCertificate(issuers: [[UInt8]])
-        /// Whether the peer's chain is to be trusted: DER, leaf first.
+        /// Whether to trust the peer's certificate chain: DER, leaf first.
         case serverTrust(chain: [[UInt8]])
     }
 
     public var method: ChallengeMethod
-    /// The URL's scheme, or that of the proxy.
+    /// The scheme of the URL or of the proxy.
     public var protocolName: String
-    /// Empty, where the URL has none.
+    /// Empty if the URL has no host.
     public var host: String
     public var port: Int?
     public var realm: String?
     public var isProxy: Bool
-    /// How many answers of this load in this space have failed (CHAL-04).
+    /// The number of answers in this space that have failed in this load (CHAL-04).
     public var failureCount: Int
-    /// Why the last one did.
+    /// The reason for the last failure.
     public var previousError: PluginError?
 
     public init(
@@ -40,7 +40,8 @@ public struct PluginChallenge: Sendable {
 }
 
 extension PluginChallenge {
-    /// - Throws: ``PluginError/Code/badResponse`` where the host would end the load (CHAL-01): a realm comes from a peer.
+    /// - Throws: ``PluginError/Code/badResponse`` if the host would end the load (CHAL-01), because the realm comes
+    ///   from a peer.
     func check() throws(PluginError) {
         guard !protocolName.isEmpty,
             ![protocolName, host, realm ?? ""].contains(where: { $0.unicodeScalars.contains(where: Syntax.isBreaking) })
@@ -53,25 +54,28 @@ extension PluginChallenge {
     }
 }
 
-/// What became of a question.
+/// The answer to a challenge.
 public enum PluginAnswer: Sendable {
-    /// Use this. For server trust: trust the chain.
+    /// Use this credential. For server trust: trust the chain.
     case use(PluginCredential)
-    /// Go on without one; deliver what the peer gives then, or fail with ``PluginError/Code/authenticationRequired``.
+    /// Continue without a credential. Deliver the peer's response, or fail with
+    /// ``PluginError/Code/authenticationRequired``.
     case without
-    /// As if nobody had been asked. For server trust: judge the chain by the system's roots; otherwise as ``without``.
+    /// Continue as if nobody had been asked. For server trust: evaluate the chain with the system's roots; otherwise
+    /// same as ``without``.
     case performDefault
-    /// Not this space: ask for the next one that the peer offers, or fail as above.
+    /// Reject this protection space. Try the next one that the peer offers, or fail as for ``without``.
     case rejectSpace
-    /// End with ``PluginError/Code/authenticationCancelled``.
+    /// Fail with ``PluginError/Code/authenticationCancelled``.
     case cancel
 }
 
-/// A credential. Its bytes are wiped when it goes; they belong in no message, log line, URL or field (CHAL-09).
+/// A credential. Its bytes are wiped when it is released. Never put them in a message, log line, URL or field
+/// (CHAL-09).
 public final class PluginCredential: Sendable {
-    /// In UTF-8; empty where they were not asked for.
+    /// In UTF-8; empty if the challenge did not ask for them.
     public let user, password: PluginSecret
-    /// Of a client certificate: the chain, DER, leaf first.
+    /// The chain of a client certificate: DER, leaf first.
     public let certificates: [[UInt8]]
     /// PKCS #8, DER.
     public let privateKey: PluginSecret
@@ -84,9 +88,9 @@ public final class PluginCredential: Sendable {
     }
 }
 
-/// Bytes that are wiped when nobody holds them any more.
+/// Bytes that are wiped when the last reference is released.
 @safe
-public final class PluginSecret: @unchecked Sendable {  // … because nothing of it changes once it is made
+public final class PluginSecret: @unchecked Sendable {  // … because it does not change after `init`
     private let memory: UnsafeMutableRawBufferPointer
 
     init(copying bytes: UnsafeRawBufferPointer) {
@@ -96,23 +100,23 @@ public final class PluginSecret: @unchecked Sendable {  // … because nothing o
     }
 
     deinit {
-        // The optimiser leaves out stores to memory that is freed next, but does not look into this function.
+        // The optimiser removes stores to memory that is freed next, but does not look into this function.
         unsafe Self.wipe(memory)
         unsafe memory.deallocate()
     }
 
     public let count: Int
 
-    /// Calls `body` with the bytes, where they lie.
+    /// Calls `body` with the bytes, without a copy.
     public func withBytes<Result, Failure>(_ body: (borrowing RawSpan) throws(Failure) -> Result) throws(Failure) -> Result {
         let bytes = unsafe UnsafeRawBufferPointer(rebasing: memory[..<count])
         return try unsafe body(bytes.bytes)
     }
 
-    /// A copy as text, which nobody wipes: for protocols that have it no other way.
+    /// A copy as text that is not wiped. Use it only if the protocol requires text.
     public var text: String { unsafe String(decoding: memory[..<count], as: UTF8.self) }
 
-    /// Takes as long for one difference as for many: the time depends on the lengths alone.
+    /// Compares in constant time: the time depends only on the lengths.
     public func isEqual(to other: [UInt8]) -> Bool {
         var difference: UInt8 = count == other.count ? 0 : 1
         for index in other.indices { difference |= (index < count ? unsafe memory[index] : 0) ^ other[index] }

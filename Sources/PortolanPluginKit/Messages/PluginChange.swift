@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a request differs from the load's own: where a redirect leads, what a load inside asks for, what the canonical form is. All that is not
-/// named stays, properties that the plugin never heard of too.
+/// The differences between a request and the load's own request. Describes the target of a redirect, the request of a
+/// nested load or the canonical form of a request.
+///
+/// Everything else stays the same, including properties that the plugin does not know.
 public struct PluginChange: Sendable {
-    /// Absolute; `nil`: the same.
+    /// Absolute; `nil` keeps the URL.
     public var url: String?
     public var method: String?
-    /// Each replaces all of its name, and `nil` removes them. Two of the same name are both kept.
+    /// Each element replaces all fields of its name; `nil` removes them. Two elements of the same name are both added.
     public var fields: [(name: String, value: String?)]
-    /// Each replaces the one of its name, and `nil` removes it.
+    /// Each element replaces the property of its name; `nil` removes it.
     public var properties: [(name: String, value: PluginPropertyValue?)]
-    /// The new request has no body.
+    /// Whether the new request has no body.
     public var dropsBody: Bool
-    /// No field stays but those in ``fields``. For a layered handler, whose `Range` and `If-…` do not mean the resource inside.
+    /// Whether to remove all fields except ``fields``. For a layered handler, whose `Range` and `If-…` do not apply to
+    /// the inner resource.
     public var dropsFields: Bool
 
     public init(
@@ -27,12 +30,12 @@ public struct PluginChange: Sendable {
         self.dropsFields = dropsFields
     }
 
-    /// The request of a layered handler: that URL, without the outer one's fields and body.
+    /// The request of a layered handler: `url` without the outer request's fields and body.
     public static func inner(_ url: String) -> Self { Self(url: url, dropsBody: true, dropsFields: true) }
 }
 
 extension PluginChange {
-    /// - Throws: ``PluginError/Code/badRequest``, where the host would end the load (SEC-01, SEC-08).
+    /// - Throws: ``PluginError/Code/badRequest`` if the host would end the load (SEC-01, SEC-08).
     func check() throws(PluginError) {
         if let method, !Syntax.isToken(method) {
             throw PluginError(.badRequest, message: "the method '\(Syntax.oneLine(String(method.prefix(80))))' is no token")

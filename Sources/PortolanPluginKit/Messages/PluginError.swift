@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a load fails, or a plugin refuses to start.
+/// Why a load failed or a plugin refused to start.
 ///
-/// The message is one line that says what happened, with values quoted, and what to do about it. No user information of a URL and no secret
-/// stands in it. A longer one is cut at 4096 bytes, and control characters are replaced, for the host takes no others (ERR-02).
+/// The message is one line. It states what happened, with values quoted, and how to fix it. It contains no user
+/// information of a URL and no secret. The host accepts only valid messages (ERR-02), so a message over 4096 bytes is
+/// cut and control characters are replaced.
 ///
-/// At most eight causes are kept, one below the other, so that a loop may wrap its last error as often as it retries. Of more, the nearest seven and the
-/// last are kept, and the message of the last begins with how many are missing, as in `(3 causes left out)`.
+/// An error keeps at most eight causes, so a loop may wrap its last error at every retry. If there are more, the
+/// nearest seven and the root cause are kept. The message of the root cause then starts with the number of omitted
+/// causes, as in `(3 causes left out)`.
 public struct PluginError: Error, Hashable, Sendable {
     public let code: Code
-    /// Reverse DNS, where ``code`` is a number of somebody's own; `nil` for the published codes.
+    /// The domain of ``code`` in reverse DNS, for codes that are not published; `nil` for the published codes.
     public let domain: String?
     public let message: String
-    /// All of them, the nearest first. They have none of their own: a list of values inside of values is released one inside of the other.
+    /// All causes, the nearest first. A flat list, because nested values would be released recursively.
     private let causes: [Cause]
 
-    /// What brought it about, such as the failure of a load inside.
+    /// The underlying error, such as the failure of a nested load.
     public var cause: PluginError? {
         causes.first.map { PluginError($0, causes: Array(causes.dropFirst())) }
     }
@@ -32,14 +34,14 @@ public struct PluginError: Error, Hashable, Sendable {
         self.causes = causes
     }
 
-    /// This error and its causes, each without causes, the last one first.
+    /// This error and its causes, each without causes, the root cause first.
     var fromRoot: [PluginError] {
         causes.reversed().map { PluginError($0, causes: []) } + [PluginError(code, domain: domain, message: message)]
     }
 }
 
 extension PluginError {
-    /// An error below another one.
+    /// An error that is the cause of another error.
     fileprivate struct Cause: Hashable, Sendable {
         let code: Code
         let domain: String?
@@ -49,14 +51,15 @@ extension PluginError {
             (self.code, self.domain, self.message) = (code, domain, message)
         }
 
-        /// As many as the host keeps.
+        /// At most as many causes as the host keeps.
         static func limited(_ causes: [Cause]) -> [Cause] {
             guard causes.count > 8, var last = causes.last else { return causes }
             last.addOmitted(causes.count - 8)
             return causes.prefix(7) + [last]
         }
 
-        /// Says in the message that causes above this one are left out, in the words that the host uses and reads.
+        /// Adds the number of omitted causes above this one to the message, in the format that the host writes and
+        /// parses.
         private mutating func addOmitted(_ count: Int) {
             var (total, text) = (count, message[...])
             if let end = message.firstIndex(of: ")"), message.first == "(" {
@@ -73,7 +76,7 @@ extension PluginError {
 }
 
 extension PluginError {
-    /// What callers branch on: the published codes, or with a domain any number.
+    /// The code that callers branch on: a published code, or any number if the error has a domain.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int32
         public init(rawValue: Int32) { self.rawValue = rawValue }
@@ -117,13 +120,14 @@ extension PluginError {
 
         /// The published codes.
         static let published: ClosedRange<Int32> = -39 ... -1
-        /// Those of them that are the host's to give.
+        /// The published codes that only the host may use.
         static let hostOnly: ClosedRange<Int32> = -32 ... -30
     }
 }
 
 extension PluginError {
-    /// What a thrown error is to the caller: itself where it is of this type, else ``Code/unknown`` with its description.
+    /// Converts a thrown error: a ``PluginError`` stays as it is; any other error becomes ``Code/unknown`` with its
+    /// description.
     init(_ error: any Error) {
         switch error {
         case let error as PluginError: self = error

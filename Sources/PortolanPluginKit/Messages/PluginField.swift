@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A header field, a trailer, or what another protocol has in its place.
+/// A header field, a trailer field, or the equivalent in another protocol.
 public struct PluginField: Hashable, Sendable {
     public let name: String
     /// One character for each byte (ISO-8859-1), so that any value survives.
@@ -11,13 +11,14 @@ public struct PluginField: Hashable, Sendable {
         self.value = value
     }
 
-    /// Whether the host will take it: a token for a name, and no control character but the tab in the value (RFC 9110 §5).
+    /// Whether the host accepts the field: the name is a token, and the value has no control character except tab (RFC
+    /// 9110 §5).
     public var isWellFormed: Bool {
         Syntax.isToken(name) && value.unicodeScalars.allSatisfy { ($0 >= " " || $0 == "\t") && $0 != "\u{7F}" && $0.value < 256 }
     }
 }
 
-/// What well-formed names look like; the host refuses others.
+/// Syntax checks for names and text. The host rejects text that fails them.
 enum Syntax {
     /// A token (RFC 9110 §5.6.2).
     static func isToken(_ text: some StringProtocol) -> Bool {
@@ -30,14 +31,14 @@ enum Syntax {
         return sides.count == 2 && isToken(sides[0]) && isToken(sides[1])
     }
 
-    /// `scheme:…` of printable ASCII (RFC 3986 §4.3); the host parses the rest.
+    /// `scheme:…` in printable ASCII (RFC 3986 §4.3). The host parses the rest.
     static func isAbsolute(_ url: String) -> Bool {
         let scheme = url.utf8.prefix { isLetterOrDigit($0) || "+-.".utf8.contains($0) }
         return scheme.first.map { isLetterOrDigit($0) && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
             && url.utf8.dropFirst(scheme.count).first == UInt8(ascii: ":") && url.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// Two labels at least, of letters, digits, hyphens and underscores, 255 bytes at most.
+    /// At least two labels of letters, digits, hyphens and underscores, at most 255 bytes.
     static func isReverseDNS(_ text: String) -> Bool {
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 255 && labels.count >= 2
@@ -46,7 +47,7 @@ enum Syntax {
             }
     }
 
-    /// Control characters, and the separators at which some terminals begin a line.
+    /// Control characters, and the separators that some terminals treat as line breaks.
     static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true
@@ -54,7 +55,7 @@ enum Syntax {
         }
     }
 
-    /// `text` on one line of 1 to 4096 bytes of UTF-8.
+    /// Returns `text` as one line of 1 to 4096 bytes of UTF-8.
     static func oneLine(_ text: String) -> String {
         if text.utf8.count <= 4096, !text.isEmpty, !text.unicodeScalars.contains(where: isBreaking) { return text }
         var line = String.UnicodeScalarView()

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The key of a protocol's own parameter on a request, with the type that its value has:
+/// The key of a protocol-specific request parameter, with the type of its value:
 ///
 ///     static let piece = PluginProperty<Int>("org.example.tide.piece")
 public struct PluginProperty<Value: PluginPropertyConvertible>: Hashable, Sendable {
-    /// Reverse DNS; case matters.
+    /// In reverse DNS; case-sensitive.
     public let name: String
     public init(_ name: String) { self.name = name }
 
-    /// Sets it on a changed request.
+    /// Sets the property on a changed request.
     public func callAsFunction(_ value: Value) -> (name: String, value: PluginPropertyValue?) { (name, value.propertyValue) }
 }
 
-/// A property's value as the contract carries it.
+/// The value of a property in the contract.
 public enum PluginPropertyValue: Hashable, Sendable {
     case text(String)
     case bytes([UInt8])
     case integer(Int64)
     case real(Double)
     case truth(Bool)
-    /// Of a kind that is newer than this kit.
+    /// A kind that is newer than this kit.
     case other
 }
 
-/// What a property may be in Swift.
+/// A Swift type that a property can have.
 public protocol PluginPropertyConvertible: Sendable {
-    /// For messages, as in "an integer".
+    /// The kind's name in messages, as in "an integer".
     static var kindName: String { get }
-    /// - Returns: `nil` where the value is of another kind.
+    /// - Returns: `nil` if the value has another kind.
     init?(_ value: PluginPropertyValue)
     var propertyValue: PluginPropertyValue { get }
 }
@@ -64,7 +64,7 @@ extension Double: PluginPropertyConvertible {
     public init?(_ value: PluginPropertyValue) {
         switch value {
         case .real(let real): self = real
-        // A number of JSON without a fraction arrives as an integer.
+        // A JSON number without a fraction arrives as an integer.
         case .integer(let integer): self = Double(integer)
         default: return nil
         }

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is asked for, copied from what the host lends. The host has parsed it: no plugin parses a URL.
+/// The request of a load, copied from the host. The host has parsed the URL, so a plugin does not need a URL parser.
 public final class PluginRequest: Sendable {
-    /// The method; case matters.
+    /// The method; case-sensitive.
     public let method: String
-    /// Absolute, as asked, with user information, which is a secret: for messages take ``urlWithoutUser(query:)``.
+    /// The absolute URL of the request, including user information, which is secret. In messages, use
+    /// ``urlWithoutUser(query:)``.
     public let url: String
     /// In lower case.
     public let scheme: String
     public let user, password: String?
-    /// In lower case; `nil` where the URL has no authority.
+    /// In lower case; `nil` if the URL has no authority.
     public let host: String?
     public let port: Int?
-    /// Percent-encoded, as are ``query`` and ``fragment``. Of `echo:text?…` it is `text`.
+    /// Percent-encoded, as are ``query`` and ``fragment``. For `echo:text?…`, it is `text`.
     public let path: String
     public let query, fragment: String?
     public let fields: [PluginField]
     public let properties: [(name: String, value: PluginPropertyValue)]
-    /// How many bytes the body has: 0 without one, `nil` where that is not known.
+    /// The length of the body in bytes: 0 if there is no body, `nil` if the length is unknown.
     public let bodyLength: Int64?
-    /// How long the load may stand still; `nil` without limit. The host keeps the time.
+    /// The idle timeout of the load; `nil` if there is no limit. The host measures it.
     public let timeout: Duration?
-    /// A load that fails may be tried again without asking (RFC 9110 §9.2.1).
+    /// Whether the method is safe, so that a failed load may be retried without asking (RFC 9110 §9.2.1).
     public let isMethodSafe: Bool
-    /// 0 is normal, a higher number goes first.
+    /// 0 is normal; requests with a higher number go first.
     public let priority: Int32
 
     init(
@@ -49,7 +50,7 @@ public final class PluginRequest: Sendable {
         self.priority = priority
     }
 
-    /// The URL without user and password, and with another query where one is given.
+    /// Returns the URL without user and password, and with another query if `query` is given.
     public func urlWithoutUser(query other: String? = nil) -> String {
         var url = scheme + ":"
         if let host { url += "//" + host + (port.map { ":\($0)" } ?? "") } else if path.hasPrefix("//") { url += "/." }
@@ -59,22 +60,22 @@ public final class PluginRequest: Sendable {
         return url
     }
 
-    /// All that follows `scheme:`, without a fragment: what a layered handler (`gzip:URL`) loads inside.
+    /// The URL after `scheme:`, without the fragment. A layered handler (`gzip:URL`) loads this URL.
     public var inner: String {
         let rest = url.utf8.dropFirst(scheme.utf8.count + 1)
         let kept = rest.dropLast(fragment.map { $0.utf8.count + 1 } ?? 0)
         return String(decoding: Array(kept), as: UTF8.self)
     }
 
-    /// The value of the first field of that name, in whatever case.
+    /// Returns the value of the first field with this name. Case-insensitive.
     public func field(_ name: String) -> String? {
         let name = name.lowercased()
         return fields.first { $0.name.lowercased() == name }?.value
     }
 
-    /// The value of a property; `nil` where the caller did not set it.
+    /// Returns the value of a property; `nil` if the caller did not set it.
     ///
-    /// - Throws: ``PluginError/Code/badRequest`` with its name, where it is of another kind (PROP-02).
+    /// - Throws: ``PluginError/Code/badRequest`` with the property's name if the value has another kind (PROP-02).
     public func value<Value>(of property: PluginProperty<Value>) throws -> Value? {
         guard let found = properties.first(where: { $0.name == property.name }) else { return nil }
         guard let value = Value(found.value) else {

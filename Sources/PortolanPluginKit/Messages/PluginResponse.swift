@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What comes before a body.
+/// Metadata of a response.
 public struct PluginResponse: Hashable, Sendable {
-    /// Whether the response may be kept.
+    /// Whether a cache may store the response.
     public enum Storage: Int32, Sendable {
         case notAllowed
         case inMemoryOnly
         case allowed
     }
 
-    /// 0 where the protocol has none; 100 to 199 only for an interim one.
+    /// 0 if the protocol has no status; 100 to 199 only for an interim response.
     public var status: Int32
-    /// Where it really came from, absolute; `nil`: the request's URL.
+    /// The absolute URL that the response came from; `nil` for the request's URL.
     public var url: String?
-    /// Without parameters, as in `text/plain`; `nil`: unknown.
+    /// Without parameters, as in `text/plain`; `nil` if unknown.
     public var mimeType: String?
     /// The charset, as in `utf-8`.
     public var textEncoding: String?
-    /// A file name for saving, no path. The host makes it safe.
+    /// A file name for saving, not a path. The host sanitizes it.
     public var suggestedName: String?
-    /// How many body bytes will be delivered; `nil` where that is not known.
+    /// The number of body bytes that follow; `nil` if unknown.
     public var expectedLength: Int64?
     public var fields: [PluginField]
     public var storage: Storage
@@ -40,7 +40,8 @@ public struct PluginResponse: Hashable, Sendable {
 }
 
 extension PluginResponse {
-    /// - Throws: ``PluginError/Code/badResponse``, where the host would end the load for a rule that is broken (BODY-02, BODY-09, SEC-08).
+    /// - Throws: ``PluginError/Code/badResponse`` if the host would end the load for a violation (BODY-02, BODY-09,
+    ///   SEC-08).
     func check(isInterim: Bool) throws(PluginError) {
         guard isInterim ? (100...199).contains(status) : status == 0 || (200...999).contains(status) else {
             throw PluginError(
@@ -60,7 +61,7 @@ extension PluginResponse {
 }
 
 extension [PluginField] {
-    /// - Throws: ``PluginError/Code/badResponse`` for what the host would refuse (SEC-08).
+    /// - Throws: ``PluginError/Code/badResponse`` if the host would reject a field (SEC-08).
     func check() throws(PluginError) {
         guard count <= 1024 else {
             throw PluginError(.badResponse, message: "\(count) fields are more than the 1024 that a message may have")
@@ -71,12 +72,12 @@ extension [PluginField] {
     }
 }
 
-/// A point that a load passes on its way, for its metrics.
+/// A step of a load, for its metrics.
 public enum PluginStep: Int32, CaseIterable, CustomStringConvertible, Sendable {
     case nameFound = 1
     case connected, secured, reused, requestSent, firstByte
 
-    /// The case's name, which a library without reflection metadata could not tell.
+    /// The name of the case; written out because a library without reflection metadata cannot derive it.
     public var description: String {
         switch self {
         case .nameFound: "nameFound"

@@ -3,7 +3,7 @@
 import CPortolan
 import Synchronization
 
-/// A started plugin, as C holds it.
+/// A started plugin; C code holds the pointer to it.
 private final class Started {
     let handler: any PluginHandler
     let instance: PluginInstance
@@ -23,7 +23,7 @@ enum HandlerFunctions {
     typealias Start =
         @convention(c) (UnsafeMutablePointer<portolan_host>, UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer?
 
-    /// `init`, once for each plugin that a library may hold.
+    /// One `init` function for each plugin that a library may hold.
     static var starts: [Start] {
         unsafe [
             { unsafe HandlerFunctions.start(0, $0, $1) }, { unsafe HandlerFunctions.start(1, $0, $1) },
@@ -49,7 +49,7 @@ enum HandlerFunctions {
         }
     }
 
-    /// `deinit`. A task that outlives its load keeps the handler; the host it no longer has.
+    /// `deinit`. A task that outlives its load retains the handler, but no longer has the host.
     static func end(_ plugin: UnsafeMutableRawPointer?) {
         guard let plugin = unsafe plugin else { return }
         let started = unsafe Unmanaged<Started>.fromOpaque(plugin).takeRetainedValue()
@@ -94,7 +94,7 @@ enum HandlerFunctions {
 
 /// The functions of `portolan_load_table`.
 enum LoadFunctions {
-    /// A load, as C holds it.
+    /// A load; C code holds the pointer to it.
     private final class Held {
         let load: RunningLoad
         let handler: any PluginHandler
@@ -113,7 +113,7 @@ enum LoadFunctions {
         unsafe Unmanaged.passRetained(Held(load, handler)).toOpaque()
     }
 
-    /// Only a host that made no instance comes here.
+    /// Called only by a host that made no instance.
     static func refuse(_ refusal: UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer? {
         let arena = Arena()
         var lent = unsafe arena.error(PluginError(.unknown, message: "the plugin was asked for a load without being started"))

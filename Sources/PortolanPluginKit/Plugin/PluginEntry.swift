@@ -3,17 +3,18 @@
 public import CPortolan
 import Synchronization
 
-/// What the one exported function of a plugin gives the host: where the plugin's description of itself lies.
+/// A pointer to the plugin's descriptor, which the plugin's only exported function returns to the host.
 public typealias PluginEntry = UnsafePointer<portolan_plugin>
 
 extension PluginHandler {
-    /// The plugin's description, the same one each time; `nil` to a host of another major version.
+    /// Returns the plugin's descriptor, always the same one; `nil` for a host with another major version.
     @safe
     public static func entry(_ abiMajor: UInt32) -> PluginEntry? {
         guard abiMajor == PORTOLAN_ABI_MAJOR else { return nil }
         return unsafe Registered.all.withLock { all in
             if let known = all.first(where: { $0.handler == Self.self }) { return unsafe known.entry }
-            // `init` of the contract says nothing of the type, so there is one function for each; a library has one plugin, tests a few.
+            // The contract's `init` does not receive the type, so each type needs its own function. A library has one
+            // plugin; tests have a few.
             guard unsafe all.count < HandlerFunctions.starts.count else { return nil }
             let start = unsafe HandlerFunctions.starts[all.count]
             let arena = Arena()
@@ -24,18 +25,18 @@ extension PluginHandler {
     }
 }
 
-/// A plugin of this library, at the place of its `init` function.
+/// A plugin of this library. Its index selects its `init` function.
 @safe
-struct Registered: @unchecked Sendable {  // … because what it points at never changes, nor goes
+struct Registered: @unchecked Sendable {  // … because the memory behind the pointers never changes and is never freed
     let handler: any PluginHandler.Type
     let entry: PluginEntry
-    /// What ``entry`` points at.
+    /// Owns the memory that ``entry`` points to.
     let arena: Arena
 
     static let all = Mutex<[Registered]>([])
 }
 
-/// The descriptor, and all that it points at. It is never freed, for the library is never unmapped.
+/// Builds the descriptor. Its memory is never freed, because the library is never unmapped.
 enum DescriptorMemory {
     static func plugin(_ handler: any PluginHandler.Type, start: @escaping HandlerFunctions.Start, in arena: Arena) -> PluginEntry {
         let description = handler.description
@@ -67,7 +68,7 @@ enum DescriptorMemory {
             unsafe handler.scheme_count = schemes.count
         }
         unsafe handler.flags = UInt32(bitPattern: flags)
-        // What the author did not write stays NULL, which spares the host a question for each request.
+        // Functions that the author did not implement stay NULL, so that the host does not call them for every request.
         if type is any RequestChoosing.Type { unsafe handler.can_init = { unsafe HandlerFunctions.canInit($0, $1) } }
         if type is any RequestCanonicalizing.Type { unsafe handler.canonical_request = { unsafe HandlerFunctions.canonical($0, $1, $2) } }
         if type is any CacheComparing.Type { unsafe handler.is_cache_equivalent = { unsafe HandlerFunctions.areEquivalent($0, $1, $2) } }

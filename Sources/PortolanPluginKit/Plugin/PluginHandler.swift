@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A plugin: what answers for its schemes. One instance for each time that a host starts it.
+/// A plugin: loads the URLs of its schemes. The host creates one instance each time that it starts the plugin.
 ///
 ///     struct Hello: PluginHandler {
 ///         static let description = PluginDescription(
@@ -14,62 +14,65 @@
 ///         }
 ///     }
 ///
-/// exported by one line, with `public import PortolanPluginKit` at the head of its file:
+/// Export it with one line, and `public import PortolanPluginKit` at the top of its file:
 ///
 ///     @_cdecl("portolan_plugin_entry") public func entry(_ major: UInt32) -> PluginEntry? { Hello.entry(major) }
 public protocol PluginHandler: Sendable {
-    /// Read once, when the host opens the library; the same as in the manifest.
+    /// Read once, when the host opens the library. Must match the manifest.
     static var description: PluginDescription { get }
 
-    /// Starts an instance. Reads the settings, and refuses what it can't use by throwing (REG-06).
+    /// Starts an instance. Reads the settings, and throws if they are unusable (REG-06).
     init(host: PluginHost) throws
 
-    /// One load, whole: returning is its finish, throwing its failure (``PluginError``, or anything: then with the code `unknown`).
+    /// Performs one load. The load finishes when this returns, and fails when this throws: with a ``PluginError``, or
+    /// with the code `unknown` for any other error.
     ///
-    /// It runs as a task, in the host's calls into the load: it may suspend for as long as it likes, and must not block its thread. When
-    /// nobody wants the rest, the task is cancelled, and every call of the client throws `CancellationError`. Child tasks of its own run
-    /// there too, one at a time; what computes for long belongs into a detached task. What is isolated to the main actor runs only where the program
-    /// runs its main queue; the command `portolan` does not, and there `MainActor.run` never returns.
+    /// This runs as a task, inside the host's calls into the load. It may suspend for any time, but must not block its
+    /// thread. When the load is stopped, the task is cancelled, and every call of the client throws
+    /// `CancellationError`. Its child tasks run inside the host's calls, too, one at a time; put long computations into
+    /// a detached task. Code isolated to the main actor runs only if the program runs its main queue. The command
+    /// `portolan` does not run it, so `MainActor.run` never returns there.
     func load(_ request: PluginRequest, client: PluginClient) async throws
 }
 
-/// A handler that does not take every request of its schemes.
+/// A handler that does not accept every request of its schemes.
 public protocol RequestChoosing: PluginHandler {
     /// Pure and fast; any thread (CAN-01 to CAN-09).
     func canInit(_ request: PluginRequest) -> Bool
 }
 
-/// A handler whose stored responses have another key than the request.
+/// A handler whose stored responses have another key than the request's URL.
 public protocol RequestCanonicalizing: PluginHandler {
-    /// How the canonical form differs; `nil` where the request is canonical. Pure; canonical of canonical is the same (CANON-01).
+    /// Returns the changes that give the canonical form; `nil` if the request is canonical. Pure and idempotent
+    /// (CANON-01).
     func canonicalRequest(for request: PluginRequest) -> PluginChange?
 }
 
-/// A handler that knows better than by equal URLs whether a stored response serves another request.
+/// A handler that decides whether a stored response matches another request. The default compares URLs.
 public protocol CacheComparing: PluginHandler {
-    /// Pure, and the same both ways round (CANON-04, CANON-05).
+    /// Pure and symmetric (CANON-04, CANON-05).
     func isCacheEquivalent(_ a: PluginRequest, to b: PluginRequest) -> Bool
 }
 
-/// What a plugin says of itself.
+/// The plugin's metadata.
 public struct PluginDescription: Sendable {
     public enum Schemes: Sendable, ExpressibleByArrayLiteral {
-        /// In lower case, each once.
+        /// In lower case, without duplicates.
         case only([String])
-        /// An interposer, asked about every request.
+        /// An interposer: the host asks it about every request.
         case any
 
         public init(arrayLiteral schemes: String...) { self = .only(schemes) }
     }
 
-    /// Reverse DNS; the same as in the manifest.
+    /// In reverse DNS; same as in the manifest.
     public let identifier: String
     /// For people.
     public let name, vendor: String
     /// Semantic Versioning.
     public let version: String
     public let schemes: Schemes
-    /// Several responses may come in one load, each with its data.
+    /// Whether one load may deliver several responses, each with its data.
     public let isMultipart: Bool
 
     public init(identifier: String, name: String, vendor: String, version: String, schemes: Schemes, isMultipart: Bool = false) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order of one load's events: what may come next. The host enforces it too, and ends a load that breaks it; here the author's code is
-/// told, and the host never hears of it.
+/// Enforces the order of one load's events. The host enforces it too, and ends a load that breaks it. This state
+/// machine throws in the author's code instead, and the host does not receive the event.
 ///
 ///     before → body → trailers → over
 ///        └──── confirmed ───────┘
@@ -13,13 +13,13 @@ struct PluginEventStateMachine {
         case trailers
         /// The stored response was confirmed.
         case confirmed
-        /// It has ended, or was told that it is over.
+        /// The load has ended, or was notified that it is over.
         case over
     }
 
     private(set) var phase = Phase.before
     private let isMultipart: Bool
-    /// Of an answer to HEAD the length is told, and no body follows.
+    /// A response to HEAD announces a length, but no body follows.
     private let isHeadOnly: Bool
     private let bodyLength: Int64?
     private var expected: Int64?
@@ -32,7 +32,7 @@ struct PluginEventStateMachine {
         self.bodyLength = bodyLength
     }
 
-    /// Data, the most frequent of events.
+    /// Data, the most frequent event.
     mutating func data(_ count: Int) throws(PluginError) {
         guard phase == .body else { throw wrong("data", phase == .before ? "before a response" : "after the trailers") }
         let (total, overflows) = delivered.addingReportingOverflow(Int64(count))
@@ -50,7 +50,7 @@ struct PluginEventStateMachine {
         delivered = 0
     }
 
-    /// Interim responses, redirects, and questions that lead to a response.
+    /// Interim responses and redirects, which come before the response.
     func preliminary(_ what: String) throws(PluginError) {
         guard phase == .before else { throw wrong(what, "after the response") }
     }
@@ -80,7 +80,7 @@ struct PluginEventStateMachine {
 
     mutating func rewound() { sent = 0 }
 
-    /// The load's function has returned.
+    /// The plugin's load function has returned.
     mutating func finish() throws(PluginError) {
         guard phase != .before else {
             throw PluginError(.unknown, message: "the plugin's load returned without a response; deliver one, or throw what went wrong")

@@ -3,18 +3,18 @@
 import CPortolan
 import Synchronization
 
-/// One started plugin, as its loads know it: what the host lends it until `deinit` has returned.
+/// One started plugin as its loads see it: the values that are borrowed from the host until `deinit` has returned.
 ///
-/// Thread word of the contract: [any].
+/// Threads: [any].
 @safe
 final class PluginInstance: Sendable {
-    /// For people and for the logs: 0.1.0, say.
+    /// For people and logs, as in 0.1.0.
     let hostVersion: String
-    /// JSON, an object.
+    /// A JSON object.
     let configuration: [UInt8]
     let settings: [(name: String, value: PluginPropertyValue)]
     let isMultipart: Bool
-    /// `portolan.nested/1`; absent where this host does not offer it. Lives as long as the host.
+    /// `portolan.nested/1`; `nil` if this host does not offer it. Lives as long as the host.
     let nested: NestedTable?
     /// `nil` once the plugin has ended.
     private let host: Mutex<HostPointer?>
@@ -41,7 +41,8 @@ final class PluginInstance: Sendable {
         self.host = unsafe Mutex(HostPointer(pointer: host))
     }
 
-    /// Under the lock, so that none is in the host's log when `end` has returned; the host's log calls no plugin.
+    /// Calls the host's log under the lock, so that no thread is in it when `end` has returned. The host's log calls no
+    /// plugin.
     func log(_ level: portolan_level, _ message: String) {
         let arena = Arena()
         let text = unsafe arena.string(message)

@@ -2,14 +2,14 @@
 
 import CPortolan
 
-/// One load, from `make` until `destroy` has returned, and beyond that as long as a task of its author's still holds it.
+/// One load, from `make` until `destroy` has returned. A task of the plugin's author may retain it longer.
 ///
-/// What the author's tasks ask of the client comes here as an *attempt*: a function that is called in a turn, and either has a result or
-/// says what to wait for. A task of the load's own is in a turn whenever it runs, so its attempts cost a look at the thread; one from
-/// elsewhere has its attempts made in the next turn.
+/// A client call of the author's tasks becomes an *attempt*: a function that runs inside a host call into the load, and
+/// returns either a result or the reason to wait. The load's own tasks always run inside a host call, so their attempts
+/// cost one comparison of threads. Attempts from other tasks run in the next host call.
 @safe
-final class RunningLoad: @unchecked Sendable {  // … because what is not constant is touched only in a call of the host's, which are serial
-    /// What an attempt comes to.
+final class RunningLoad: @unchecked Sendable {  // … because what is not constant is touched only in calls by the host, which are serial
+    /// The result of an attempt.
     enum Attempt<Value: Sendable>: Sendable {
         case done(Value)
         case wait(WaitReason)
@@ -22,14 +22,14 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     private let client: BorrowedClient
     private var task: Task<Void, Never>?
 
-    // In a turn.
+    // Only inside a host call.
     var order: PluginEventStateMachine
     var isPaused = false
     private(set) var isOver = false
     private var waiters = Waiters()
-    /// How often `woken` was called.
+    /// The number of calls of `woken`.
     private var wakes: UInt64 = 0
-    /// A challenge that waits, and its answer once that is there.
+    /// Whether a challenge is open, and its answer once it has arrived.
     var isAsking = false
     var answer: PluginAnswer?
     private var deliveredInTurn = 0
@@ -45,7 +45,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
             isMultipart: instance.isMultipart, isHeadOnly: request.method == "HEAD", bodyLength: request.bodyLength)
     }
 
-    // MARK: Calls of the host's, [serial]
+    // MARK: Calls by the host, [serial]
 
     func start(_ body: @escaping @Sendable (RunningLoad) async throws -> Void) {
         turn {
@@ -99,7 +99,8 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         executor.turn(body)
     }
 
-    /// The load has ended, or was told that it is over: every call that waits comes back, and the tasks are cancelled.
+    /// Ends the load: all waiting calls return, and the task is cancelled. Called when the load has ended or was
+    /// notified that it is over.
     private func noteOver() {
         isOver = true
         order.end()
@@ -110,10 +111,11 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
 
     // MARK: Attempts
 
-    /// Makes an attempt until it has a result.
+    /// Repeats an attempt until it has a result.
     ///
-    /// - Parameter withdraw: called in a turn when the task was cancelled while it waited.
-    /// - Throws: `CancellationError` where the load is over, or the task was cancelled while it waited; else what the attempt throws.
+    /// - Parameter withdraw: called inside a host call if the task was cancelled while it waited.
+    /// - Throws: `CancellationError` if the load is over, or if the task was cancelled while it waited; otherwise the
+    ///   attempt's error.
     func perform<Value>(
         withdrawing withdraw: (@Sendable (RunningLoad, BorrowedClient) -> Void)? = nil,
         _ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>
@@ -149,7 +151,8 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         return try attempt(self, client)
     }
 
-    /// A stop may have come in the last call, which had no answer, or from elsewhere since: then the next one is not made (CANCEL-01).
+    /// The load may have been stopped during the last call, which returned no flow, or from elsewhere since. Then the
+    /// attempt is not made (CANCEL-01).
     @inline(__always)
     private func checkStop() throws {
         guard !isOver else { throw CancellationError() }
@@ -159,7 +162,8 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         }
     }
 
-    /// The same for what is delivered: waits while the reader does, before and after.
+    /// Same as ``perform(withdrawing:_:)`` for events: waits before and after the delivery while the consumer is not
+    /// ready.
     func deliver(_ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> portolan_flow) async throws {
         try await perform { load, client -> Attempt<Void> in
             guard !load.isPaused else { return .wait(.resume) }
@@ -173,7 +177,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         try await perform { load, _ in load.isPaused ? .wait(.resume) : .done(()) }
     }
 
-    /// In a turn: takes the host's answer to a delivery.
+    /// Handles the host's flow decision for a delivery. Only inside a host call.
     func note(_ flow: portolan_flow) throws {
         switch flow {
         case PORTOLAN_STOPPED:
@@ -184,14 +188,15 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         }
     }
 
-    /// In a turn: what said PORTOLAN_WAIT may be there after the next call of `woken`.
+    /// After PORTOLAN_WAIT: wait for the next call of `woken`. Only inside a host call.
     var untilWoken: WaitReason { .woken(after: wakes) }
 
     // MARK: Body bytes
 
-    /// Delivers in a turn, without a detour.
+    /// Delivers directly. Only inside a host call.
     ///
-    /// - Returns: whether all is said: not where the reader or the turn has to be waited for.
+    /// - Returns: `false` if ``waitAfterDelivery()`` must follow, because the consumer is not ready or this host call
+    ///   has delivered enough.
     @inline(__always)
     func deliverNow(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
         try checkStop()
@@ -207,11 +212,11 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         return deliveredInTurn < Self.largestDelivery && eventsInTurn < Self.mostEvents
     }
 
-    /// After so much in one turn, the host has one of its own.
+    /// Limits of bytes and events in one host call. After them, the call returns to the host, which then calls again.
     private static let largestDelivery = 8 << 20
     private static let mostEvents = 4096
 
-    /// After ``deliverNow(_:)``: waits for the reader, or for another turn.
+    /// Waits for the consumer or for the next host call. Called after ``deliverNow(_:)``.
     func waitAfterDelivery() async throws {
         if deliveredInTurn >= Self.largestDelivery || eventsInTurn >= Self.mostEvents, executor.isInTurn, !isOver {
             executor.spend()
@@ -222,7 +227,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
 
     // MARK: Waiting
 
-    /// Suspends until the reason is over, or the task is cancelled, or the load is over.
+    /// Suspends until the reason no longer holds, the task is cancelled, or the load is over.
     private func suspend(until reason: WaitReason) async {
         let waiter = Waiter()
         await withTaskCancellationHandler {
@@ -252,7 +257,8 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
 
     // MARK: The end
 
-    /// The author's function has returned, or thrown. What it did to its own task is no reason to leave the load without an end.
+    /// Ends the load after the author's function has returned or thrown. If the function cancelled its own task,
+    /// another task reports the end.
     private func end(_ error: PluginError?) async {
         guard !Task.isCancelled else {
             Task(executorPreference: executor) { [self] in await report(error) }
@@ -262,7 +268,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     }
 
     private func report(_ error: PluginError?) async {
-        _ = try? await perform { load, client -> Attempt<Void> in  // because what can be thrown is that the load is over already
+        _ = try? await perform { load, client -> Attempt<Void> in  // because the only possible error is that the load is over already
             var failure = error
             if failure == nil {
                 if load.isPaused, load.order.phase != .before { return .wait(.resume) }

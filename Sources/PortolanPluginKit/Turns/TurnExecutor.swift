@@ -9,15 +9,16 @@ import Synchronization
     import Musl
 #endif
 
-/// Runs the jobs of one load's tasks inside the calls that the host makes into the load, where the client may be called.
+/// Runs the jobs of one load's tasks inside the host's calls into the load, where the client may be called.
 ///
-/// So a load needs no thread: what its tasks do is done on the thread of the host's that is in a turn, and what becomes ready between two
-/// turns has the host woken. After the load was destroyed, what its tasks still have to do to end runs on Swift's own threads.
+/// A load therefore needs no thread: its tasks run on the host's thread during a call. A job that becomes ready between
+/// two calls makes the executor wake the host. After the load was destroyed, the remaining jobs of its tasks run on
+/// Swift's own threads.
 ///
-/// Thread words of the contract: `enqueue` is [any]; ``turn(_:)`` and ``close(_:)`` are [serial].
+/// Threads: `enqueue` is [any]; ``turn(_:)`` and ``close(_:)`` are [serial].
 @safe
-final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `isSpent` is touched only in a turn, and the rest is locked
-    /// Something to do in a turn. Actions are told `false` after the load's end, when nothing of it may be touched.
+final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `isSpent` is used only inside a host call; the rest is locked
+    /// Work for a host call. Actions receive `false` after the load's end; they must not touch the load then.
     enum Item {
         case job(UnownedJob)
         case action(@Sendable (_ isOpen: Bool) -> Void)
@@ -25,7 +26,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
 
     private enum Phase {
         case open(BorrowedClient)
-        /// In `destroy`: what is left is run there, and nobody is woken.
+        /// In `destroy`: it runs the remaining items, and does not wake the host.
         case closing
         case closed
     }
@@ -33,24 +34,24 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
     private struct Queue {
         var phase: Phase
         var items: [Item] = []
-        /// A turn runs, or was asked for.
+        /// Whether a host call is running or was requested.
         var isAwake = false
     }
 
-    /// After so many items the host has a turn of its own, in which a stop may come.
+    /// After this number of items, the call returns to the host, so that it can stop the load.
     private static let longestTurn = 256
 
     private let queue: Mutex<Queue>
-    /// The thread that is in a turn; 0: none.
+    /// The thread that is inside a host call; 0 if there is none.
     private let owner = Atomic<UInt>(0)
-    /// The turn ends as soon as the running job suspends, and another one follows.
+    /// Whether the host call must end as soon as the running job suspends. Another call follows.
     private var isSpent = false
 
     init(_ client: BorrowedClient) {
         queue = Mutex(Queue(phase: .open(client)))
     }
 
-    /// Whether this thread is in a turn, and may call the client.
+    /// Whether this thread is inside a host call, and may call the client.
     var isInTurn: Bool {
         @inline(__always) get { owner.load(ordering: .relaxed) == Self.currentThread }
     }
@@ -65,7 +66,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
         add(.job(UnownedJob(job)))
     }
 
-    /// Does `action` now, where this thread is in a turn, else in the next one.
+    /// Runs `action` now if this thread is inside a host call, otherwise in the next host call.
     func perform(_ action: @escaping @Sendable (_ isOpen: Bool) -> Void) {
         if isInTurn { action(true) } else { add(.action(action)) }
     }
@@ -77,7 +78,8 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
                 queue.items.append(item)
                 if !queue.isAwake {
                     queue.isAwake = true
-                    // Under the lock, because `destroy` waits for it and then takes the client away; `wake` never waits, nor calls back.
+                    // Under the lock, because `destroy` acquires it before the client becomes invalid. `wake` never
+                    // waits or calls back.
                     unsafe client.pointer.pointee.wake(client.pointer)
                 }
                 return true
@@ -94,17 +96,17 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
         }
     }
 
-    /// Asks the host whether anybody still wants the rest.
+    /// Whether the host has stopped the load.
     var isStopped: Bool {
         queue.withLock { queue in
             guard case .open(let client) = queue.phase else { return true }
-            return unsafe client.pointer.pointee.is_stopped(client.pointer) != 0  // under the lock as `wake` is
+            return unsafe client.pointer.pointee.is_stopped(client.pointer) != 0  // under the lock, as `wake` is
         }
     }
 
-    // MARK: In a call of the host's
+    // MARK: In a call by the host
 
-    /// A turn: does `body`, and then all that is ready.
+    /// Runs `body` and then all ready items. The host calls into the load through this function.
     func turn(_ body: () -> Void) {
         owner.store(Self.currentThread, ordering: .relaxed)
         isSpent = false
@@ -114,7 +116,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
         owner.store(0, ordering: .relaxed)
     }
 
-    /// Ends the turn when the running job has suspended: others shall have theirs.
+    /// Ends this host call when the running job has suspended, so that other loads can use the thread.
     func spend() {
         isSpent = true
     }
@@ -145,7 +147,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
         }
     }
 
-    /// The load's end: the client is called no more. Tasks that were cancelled end here, as far as they need nobody else for it.
+    /// Ends the load; the client is not called any more. Cancelled tasks end here, unless they wait for something else.
     func close(_ body: () -> Void) {
         queue.withLock { $0.phase = .closing }
         body()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a suspended client call waits for.
+/// The reason why a client call is suspended.
 enum WaitReason: Hashable {
-    /// The reader is to be ready again.
+    /// The consumer is not ready.
     case resume
-    /// Something that said PORTOLAN_WAIT may be there: a later call of `woken` than that number.
+    /// A call returned PORTOLAN_WAIT. Wait until `woken` has been called more often than `after`.
     case woken(after: UInt64)
     case answer
 }
 
-/// One wait of one task; of it there is one resumption, whoever is first.
+/// One wait of one task. It is resumed once, by the first event that ends the wait.
 @safe
-final class Waiter: @unchecked Sendable {  // … because it is touched only in a turn, or when nobody else has it
+final class Waiter: @unchecked Sendable {  // … because it is touched only inside a host call, or while nothing else has it
     private var continuation: UnsafeContinuation<Void, Never>?
     private(set) var isOver = false
 
@@ -26,7 +26,7 @@ final class Waiter: @unchecked Sendable {  // … because it is touched only in 
     }
 }
 
-/// The calls of one load that are suspended.
+/// The suspended calls of one load.
 struct Waiters {
     private var waiting: [(reason: WaitReason, waiter: Waiter)] = []
 
@@ -38,7 +38,7 @@ struct Waiters {
         waiting.removeAll { $0.waiter === waiter }
     }
 
-    /// Resumes those whose reason `isOver`, in the order in which they came.
+    /// Resumes the waiters whose reason `isOver`, in the order in which they were added.
     mutating func resume(where isOver: (WaitReason) -> Bool) {
         guard !waiting.isEmpty else { return }
         let (over, rest) = (waiting.filter { isOver($0.reason) }, waiting.filter { !isOver($0.reason) })

@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// A challenge as a plugin gives it.
+/// The contents of a challenge from a plugin.
 struct ChallengeContents {
     let space: ProtectionSpace
     let failureCount: Int

@@ -8,16 +8,16 @@ package import CPortolan
     import Musl
 #endif
 
-/// A C value and all that it points at, in one allocation, as long as this lives.
+/// A C value and everything that it points to, in one allocation that lives as long as this.
 ///
-/// The bytes are overwritten before they are given back: credentials travel this way.
+/// The bytes are overwritten before they are freed, because they may hold credentials.
 @safe
 package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change between `init` and `deinit`
     private let memory: UnsafeMutableRawPointer
     private let size: Int
 
-    /// - Parameter build: makes the value, its parts put into the arena. Called twice: once to measure, when the pointers that it is given
-    ///   are NULL, and once to fill.
+    /// - Parameter build: makes the value, and allocates its parts in the arena. It is called twice: first to measure,
+    ///   with NULL pointers from the arena; then to fill.
     package init(_ build: (inout CArena) -> Root) {
         var arena = CArena()
         _ = unsafe arena.reserve(Root.self, count: 1)
@@ -34,13 +34,13 @@ package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because 
     }
 
     deinit {
-        // As `memset` before a `free` may be left out by the compiler (explicit_bzero(3)).
+        // Not `memset`, because the compiler may remove it before a `free` (explicit_bzero(3)).
         unsafe explicit_bzero(memory, size)
         unsafe memory.deallocate()
     }
 }
 
-/// Where the parts of a ``Lent`` value are put, one behind the other.
+/// Allocates the parts of a ``CStorage`` value, one behind the other.
 @safe
 package struct CArena: ~Copyable {
     package static let alignment = 16
@@ -50,10 +50,10 @@ package struct CArena: ~Copyable {
 
     /// For measuring.
     package init() { unsafe base = nil }
-    /// For filling `base`, which has as much room as was measured.
+    /// For filling `base`, which has the measured size.
     package init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
 
-    /// Room for `count` values, to be initialised by the caller; `nil` while measuring, and for none.
+    /// Reserves room for `count` values, which the caller initialises; `nil` while measuring, and if `count` is 0.
     package mutating func reserve<Value>(_ type: Value.Type, count: Int) -> UnsafeMutablePointer<Value>? {
         let alignment = MemoryLayout<Value>.alignment
         used = (used + alignment - 1) / alignment * alignment
@@ -62,7 +62,7 @@ package struct CArena: ~Copyable {
         return unsafe (base + used).bindMemory(to: Value.self, capacity: count)
     }
 
-    /// The values that `make` gives for `source`, one behind the other.
+    /// Allocates the results of `make` for the elements of `source`, one behind the other.
     package mutating func list<Source: Collection, Value>(
         _ source: Source, _ make: (Source.Element, inout CArena) -> Value
     ) -> (start: UnsafePointer<Value>?, count: Int) {
@@ -74,7 +74,7 @@ package struct CArena: ~Copyable {
         return unsafe (start.map { unsafe UnsafePointer($0) }, source.count)
     }
 
-    /// A copy of `bytes` with a NUL behind it that `length` does not count.
+    /// Copies `bytes`, and appends a NUL that `length` does not count.
     package mutating func string(_ bytes: borrowing RawSpan) -> portolan_string {
         let count = bytes.byteCount
         let start = unsafe reserve(CChar.self, count: count + 1)

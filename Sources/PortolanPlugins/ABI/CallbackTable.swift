@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A C struct of function pointers in memory of its own, followed by a reference to the object that they serve: a function that C calls
-/// with the struct finds its object in one load.
+/// A C struct of function pointers in its own allocation, followed by a reference to the object that serves them.
+///
+/// C passes the struct to each function, which finds its object with one memory access.
 @safe
-struct CallbackTable<Head>: @unchecked Sendable {  // … because what is behind the pointer is written before it is shared
+struct CallbackTable<Head>: @unchecked Sendable {  // … because the memory is written before it is shared
     let pointer: UnsafeMutablePointer<Head>
 
     init(_ head: Head) {
@@ -13,13 +14,13 @@ struct CallbackTable<Head>: @unchecked Sendable {  // … because what is behind
         unsafe pointer.initialize(to: head)
     }
 
-    /// The object is not retained: it has to outlive the table.
+    /// Does not retain the object, which must outlive the table.
     func serve(_ object: AnyObject) {
         unsafe (UnsafeMutableRawPointer(pointer) + Self.offset).storeBytes(
             of: Unmanaged.passUnretained(object).toOpaque(), as: UnsafeMutableRawPointer.self)
     }
 
-    /// The object that the table at `pointer` serves.
+    /// The object that serves the table at `pointer`.
     @inline(__always)
     static func object<Object: AnyObject>(of pointer: UnsafeMutablePointer<Head>, as type: Object.Type) -> Unmanaged<Object> {
         let opaque = unsafe (UnsafeMutableRawPointer(pointer) + offset).load(as: UnsafeMutableRawPointer.self)

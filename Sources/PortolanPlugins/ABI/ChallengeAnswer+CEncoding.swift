@@ -4,9 +4,9 @@ import CPortolan
 import PortolanCore
 
 extension CStorage<portolan_answer> {
-    /// An answer to a challenge as a plugin is lent it.
+    /// Encodes an answer to a challenge for a plugin.
     ///
-    /// A credential of a kind that was not asked for is as good as none: then the plugin does what it would have done unasked.
+    /// A credential of another kind than the challenge's counts as no answer: the plugin then performs its default.
     init(_ answer: ChallengeAnswer, to kind: ProtectionSpace.Kind) {
         unsafe self.init { arena in
             var image = unsafe portolan_answer()

@@ -2,10 +2,10 @@
 
 import PortolanCore
 
-/// Something that a plugin gave breaks a rule of the contract.
+/// A plugin's violation of a rule of the contract.
 struct ContractViolation: Error, Hashable {
     let rule: ContractRule
-    /// What is wrong and how to mend it; one line.
+    /// What is wrong and how to fix it; one line.
     let detail: String
 
     init(_ rule: ContractRule, _ detail: String) {
@@ -15,13 +15,13 @@ struct ContractViolation: Error, Hashable {
 }
 
 extension LoadError {
-    /// The end of a load for a breach by `handler`.
+    /// The error that ends a load after a violation by `handler`.
     init(_ violation: ContractViolation, by handler: String) {
         self.init(violating: violation.rule, "\(violation.detail) (handler \(handler))")
     }
 }
 
-/// The rules that this host enforces at the boundary; those of the events' order are the core's.
+/// The rules that this host enforces at the boundary. The core defines those about the order of events.
 extension ContractRule {
     static let libraryOpens = Self(id: "DESC-01")
     static let exportsEntry = Self(id: "DESC-02")

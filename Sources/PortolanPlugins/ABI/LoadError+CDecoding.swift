@@ -4,10 +4,10 @@ import CPortolan
 import PortolanCore
 
 extension LoadError {
-    /// A list of causes that a plugin gives is followed so far: it may be a circle.
+    /// The maximum number of causes to follow, because a plugin's list may be circular.
     private static let mostCausesFollowed = 1024
 
-    /// A failure as a plugin gives it, with its causes.
+    /// Decodes an error from a plugin, with its causes.
     ///
     /// - Throws: ORDER-11, DESC-05, ERR-02 or ERR-03.
     init(reading pointer: UnsafePointer<portolan_error>?) throws(ContractViolation) {
@@ -26,13 +26,13 @@ extension LoadError {
         self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause))
     }
 
-    /// Causes come from elsewhere, a nested load for instance: they are taken as they are, and put right where they have to be. Of more than an error
-    /// may have, the nearest ones and the last are kept.
+    /// Causes may come from elsewhere, such as a nested load, so invalid ones are repaired instead of rejected. If
+    /// there are more causes than an error may have, the nearest ones and the last are kept.
     private static func cause(at first: UnsafePointer<portolan_error>?) -> LoadError? {
         var kept: [portolan_error] = unsafe []
         var next = unsafe first
         var followed = 0
-        // `try?` because a cause is no duty.
+        // `try?` because causes are optional: a malformed one ends the list.
         while followed < mostCausesFollowed, let error = unsafe try? portolan_error.read(next) {
             if unsafe kept.count == causeLimit { unsafe kept.removeLast() }
             unsafe kept.append(error)
@@ -70,7 +70,7 @@ extension LoadError {
         return message
     }
 
-    /// The codes for broken contracts and for libraries that do not load are the host's to give.
+    /// The codes for contract violations and for libraries that do not load are reserved for the host.
     private static func isForPlugins(_ code: Code) -> Bool {
         switch code {
         case .protocolViolation, .pluginNotLoadable, .pluginRefused: false

@@ -5,16 +5,16 @@ import HTTPTypes
 import PortolanCore
 
 extension Request {
-    /// This request with what a plugin says is different; all else stays, marks and unknown properties too.
+    /// This request with a plugin's changes. Everything else stays, including `visitedHandlers` and unknown properties.
     ///
-    /// Credentials that were meant for one origin do not go to another; those that the change itself brings do.
+    /// Credentials for one origin are not sent to another, except those that the change itself contains.
     ///
     /// - Throws: DESC-05, REDIR-01, SEC-08 or PROP-02.
     func applying(_ pointer: UnsafePointer<portolan_change>?) throws(ContractViolation) -> Request {
         try unsafe applying(portolan_change.read(pointer))
     }
 
-    /// - Parameter target: in place of the change's URL.
+    /// - Parameter target: replaces the change's URL.
     func applying(_ change: portolan_change, movingTo target: URLRecord? = nil) throws(ContractViolation) -> Request {
         var result = self
         if let target {
@@ -35,7 +35,7 @@ extension Request {
         return result
     }
 
-    /// Fields that tell who the caller is.
+    /// Fields that identify the caller.
     private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
 
     private mutating func moveTo(_ new: URLRecord) {
@@ -58,7 +58,7 @@ extension Request {
         for name in Self.bodyFields { fields[name] = nil }
     }
 
-    /// All names are taken out before any value goes in, so that two of a name are both kept.
+    /// Removes the fields of all names before it adds values, so that two values of one name are both kept.
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(ContractViolation) {
         try HTTPFields.checkCount(changes.count)
         var names: [HTTPField.Name] = []
@@ -82,7 +82,7 @@ extension Request {
 }
 
 extension PropertyValue {
-    /// `nil` for kind 0, which removes.
+    /// `nil` for kind 0, which removes the property.
     fileprivate init?(reading property: portolan_property, name: String) throws(ContractViolation) {
         switch unsafe property.kind {
         case portolan_kind(0): return nil

@@ -5,14 +5,14 @@ package import HTTPTypes
 package import PortolanCore
 
 extension CStorage<portolan_request> {
-    /// A request as a plugin is lent it.
+    /// Encodes a request for a plugin.
     init(_ request: Request) {
         unsafe self.init { unsafe portolan_request(request, in: &$0) }
     }
 }
 
 extension portolan_request {
-    /// The same, with its parts in `arena`.
+    /// Encodes a request, with its parts in `arena`.
     package init(_ request: Request, in arena: inout CArena) {
         unsafe self.init()
         unsafe size = UInt32(MemoryLayout<portolan_request>.size)
@@ -29,7 +29,7 @@ extension portolan_request {
         unsafe service = portolan_service(request.networkServiceType)
     }
 
-    /// At least one, as 0 is without limit.
+    /// At least 1, because 0 means no limit.
     private static func milliseconds(_ duration: Duration) -> Int64 {
         let (seconds, attoseconds) = duration.components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
@@ -85,7 +85,7 @@ extension CArena {
     }
 }
 
-// The two sides number these differently.
+// The two sides number these values differently.
 
 extension portolan_cache_policy {
     fileprivate init(_ policy: CachePolicy) {

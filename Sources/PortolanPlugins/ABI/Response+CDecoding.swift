@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 
 extension Response {
-    /// A response as a plugin gives it.
+    /// Decodes a response from a plugin.
     ///
     /// - Throws: DESC-05, BODY-02, BODY-09, BODY-11, SEC-08 or ORDER-13.
     init(reading pointer: UnsafePointer<portolan_response>?, for request: Request, isInterim: Bool) throws(ContractViolation) {
@@ -79,7 +79,7 @@ extension CacheStoragePolicy {
 }
 
 extension URLRecord {
-    /// - Throws: `rule` where the text is no absolute URL.
+    /// - Throws: a violation of `rule` if the text is not an absolute URL.
     init(reading string: portolan_string, _ what: String, breaking rule: ContractRule = .redirectParses) throws(ContractViolation) {
         guard let text = unsafe string.text else { throw ContractViolation(rule, "\(what) is absent or not UTF-8") }
         do throws(URLSyntaxError) {
@@ -103,10 +103,10 @@ extension HTTPFields {
 }
 
 extension HTTPFields {
-    /// No message has so many that means well; to look for each name among more would take its time.
+    /// Benign messages have fewer fields. Comparing every name with more fields would take too long.
     private static let largestCount = 1024
 
-    /// - Throws: SEC-08 where there are more fields than a message may have.
+    /// - Throws: SEC-08 if there are more fields than a message may have.
     static func checkCount(_ count: Int) throws(ContractViolation) {
         guard count <= largestCount else {
             throw ContractViolation(.fieldsAreWellFormed, "\(count) fields were given, and \(largestCount) are allowed")
@@ -115,7 +115,7 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    /// - Throws: SEC-08 where the value is malformed (RFC 9110 §5.5).
+    /// - Throws: SEC-08 if the value is malformed (RFC 9110 §5.5).
     init(name: Name, reading value: portolan_string) throws(ContractViolation) {
         let bytes = unsafe try value.array("the value of the field '\(name)'")
         guard Self.isValidValue(bytes) else {

@@ -5,7 +5,7 @@ import HTTPTypes
 package import PortolanCore
 
 extension CStorage<portolan_response> {
-    /// A response as a plugin is lent it: a stored one, or that of a nested load.
+    /// Encodes a response for a plugin: a stored one, or that of a nested load.
     package init(_ response: Response, storage: CacheStoragePolicy) {
         unsafe self.init { arena in
             var image = unsafe portolan_response()
@@ -34,11 +34,13 @@ extension portolan_storage {
 }
 
 extension CStorage<portolan_error> {
-    /// One fewer than the host keeps, so that all of them are still there where the plugin gives this error as a cause of its own.
+    /// One fewer than the host keeps, so that no cause is lost if the plugin uses this error as a cause.
     private static let causeLimit = LoadError.causeLimit - 1
 
-    /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain. Of more causes
-    /// than can go, those in the middle are left out: the last one tells what happened, and how many are missing.
+    /// Encodes an error with its causes for a plugin.
+    ///
+    /// Each message is one line. If there are too many causes, those in the middle are left out; the last one says what
+    /// happened and how many are missing.
     package init(_ error: LoadError) {
         unsafe self.init { unsafe Self.image(of: error, in: &$0) }
     }

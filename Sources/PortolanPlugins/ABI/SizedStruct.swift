@@ -3,14 +3,14 @@
 import CPortolan
 import PortolanCore
 
-/// A struct of the contract that can grow, and so says its own size.
+/// A struct of the contract that can grow, and therefore contains its size.
 ///
-/// Version 1 is the only one yet, so Swift's idea of the struct is version 1's size. When members are appended, ``sizeOfVersion1`` stays,
-/// and ``read(_:)`` copies the smaller of the two sides' sizes.
+/// So far only version 1 exists, so the Swift struct has version 1's size. When members are appended,
+/// ``sizeOfVersion1`` keeps its value, and ``read(_:)`` copies the smaller of the two sides' sizes.
 protocol SizedStruct {
     init()
     var size: UInt32 { get }
-    /// As the headers call it.
+    /// The name in the headers.
     static var structName: String { get }
     static var sizeOfVersion1: Int { get }
 }
@@ -18,14 +18,14 @@ protocol SizedStruct {
 extension SizedStruct {
     static var sizeOfVersion1: Int { MemoryLayout<Self>.size }
 
-    /// The struct at `pointer`, of which nothing past its `size` is read; members beyond are zero.
+    /// Reads the struct at `pointer`, but nothing past its `size`. Members beyond `size` are zero.
     ///
-    /// - Throws: DESC-05 where there is none, or one that is shorter than version 1's.
+    /// - Throws: DESC-05 if `pointer` is NULL, or if the struct is shorter than version 1.
     static func read(_ pointer: UnsafePointer<Self>?) throws(ContractViolation) -> Self {
         guard let pointer = unsafe pointer else {
             throw ContractViolation(.structsAreWhole, "NULL was given where a \(structName) has to be")
         }
-        // `size` comes first in all of them, so it is read alone: the rest need not be there.
+        // `size` is the first member of every struct. It is read alone, because the rest may be missing.
         let size = unsafe Int(UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self))
         guard size >= sizeOfVersion1 else {
             throw ContractViolation(
@@ -48,12 +48,12 @@ extension portolan_error: @unsafe SizedStruct { static let structName = "portola
 extension portolan_challenge: @unsafe SizedStruct { static let structName = "portolan_challenge" }
 
 extension UnsafeBufferPointer {
-    /// No list of the contract is longer; a count beyond it was never set.
+    /// No list of the contract is longer. A larger count was never initialised.
     private static var largestCount: Int { 1 << 16 }
 
-    /// The elements that a plugin counts at `start`.
+    /// The `count` elements at `start`, from a plugin.
     ///
-    /// - Throws: DESC-05 where the count is beyond all reason, or there is a count but no elements.
+    /// - Throws: DESC-05 if the count is out of range, or if there is a count but no list.
     init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(ContractViolation) {
         guard unsafe (0...Self.largestCount).contains(count) else {
             throw ContractViolation(.structsAreWhole, "\(UInt(bitPattern: count)) \(what) were counted, which is beyond all reason")
@@ -69,7 +69,8 @@ extension UnsafeBufferPointer {
     }
 }
 
-// The headers say which pointers are never NULL, and Swift believes them. A plugin may give NULL all the same: through the number it is seen.
+// The headers mark pointers as never NULL, and Swift relies on it. A plugin may pass NULL anyway. The address as an
+// integer reveals it.
 
 extension UnsafePointer {
     package var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }

@@ -4,31 +4,32 @@ package import CPortolan
 import PortolanCore
 
 extension portolan_string {
-    /// No string of the contract is longer; a length beyond it was never set.
+    /// No string of the contract is longer. A larger length was never initialised.
     private static let largestLength = 1 << 28
 
     package var isPresent: Bool { unsafe bytes != nil }
 
-    /// The bytes, none where the string is absent; `nil` where the length is beyond all reason (one over `Int.max` arrives negative).
+    /// The bytes, empty if the string is absent; `nil` if the length is out of range. A length over `Int.max` arrives
+    /// negative.
     private var contents: UnsafeRawBufferPointer? {
         guard let bytes = unsafe bytes else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
         guard unsafe (0...Self.largestLength).contains(length) else { return nil }
         return unsafe UnsafeRawBufferPointer(start: bytes, count: length)
     }
 
-    /// The text; `nil` where it is absent or not UTF-8.
+    /// The text; `nil` if it is absent or not UTF-8.
     package var text: String? {
         guard unsafe isPresent, let contents = unsafe contents else { return nil }
         return unsafe String(validating: contents, as: UTF8.self)
     }
 
-    /// The text, with what is not UTF-8 replaced; empty where it is absent.
+    /// The text, with invalid UTF-8 replaced; empty if it is absent.
     package var repairedText: String {
         guard let contents = unsafe contents else { return "\u{FFFD}" }
         return unsafe String(decoding: contents, as: UTF8.self)
     }
 
-    /// - Throws: DESC-05 where the length is beyond all reason.
+    /// - Throws: DESC-05 if the length is out of range.
     func array(_ what: String) throws(ContractViolation) -> [UInt8] {
         guard let contents = unsafe contents else {
             throw ContractViolation(
@@ -38,9 +39,9 @@ extension portolan_string {
     }
 }
 
-/// What text has to look like at the boundary.
+/// Syntax checks for text at the boundary.
 package enum Text {
-    /// Reverse DNS, as in `org.example.tide`: labels of letters, digits, `-` and `_`, two at least, 255 bytes at most.
+    /// Reverse DNS, as in `org.example.tide`: at least two labels of letters, digits, `-` and `_`, at most 255 bytes.
     package static func isReverseDNS(_ text: String) -> Bool {
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 255 && labels.count >= 2
@@ -60,7 +61,7 @@ package enum Text {
         !text.isEmpty && text.utf8.allSatisfy { isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
-    /// `text` on one line of at most `limit` bytes, with control characters as U+FFFD.
+    /// Returns `text` as one line of at most `limit` bytes, with control characters replaced by U+FFFD.
     package static func oneLine(_ text: String, limit: Int = 4096) -> String {
         var line = String.UnicodeScalarView()
         var room = limit
@@ -73,7 +74,7 @@ package enum Text {
         return String(line)
     }
 
-    /// Control characters, and the separators at which some terminals begin a line.
+    /// Control characters, and the separators that some terminals treat as line breaks.
     package static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true

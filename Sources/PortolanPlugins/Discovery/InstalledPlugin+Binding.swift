@@ -6,11 +6,11 @@ import PortolanCore
 import PortolanJSON
 
 extension InstalledPlugin {
-    /// Opens a library that is no plugin, and makes a handler of it.
+    /// Opens a library that is not a plugin, and creates a handler for it.
     ///
-    /// - Parameter path: of the library, checked.
-    /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the line of the manifest that asks for what the library does not have;
-    ///   ``LoadError/Code/pluginRefused`` where setting it up fails.
+    /// - Parameter path: the checked path of the library.
+    /// - Throws: ``LoadError/Code/pluginNotLoadable`` with the line of the manifest that requires something the library
+    ///   lacks; ``LoadError/Code/pluginRefused`` if its setup fails.
     func open(
         _ binding: BindingProgram, at path: String, _ configuration: PluginConfiguration, _ logger: Logger
     ) throws(LoadError) -> Plugin {
@@ -29,10 +29,10 @@ extension InstalledPlugin {
         return Plugin(manifest, instance)
     }
 
-    /// Where in the manifest it is that the library does not agree with: MANIF-07.
+    /// The position in the manifest that contradicts the library: MANIF-07.
     private func problem(_ problem: BindingProblem) -> PluginProblem {
         let path = problem.path.inside(.member("binding"))
-        // `try?` because without the manifest's text there is no line to tell.
+        // `try?` because the position is optional: without the manifest's text there is none.
         let bytes = try? Folder.contents(of: manifestPath, atMost: PluginManifest.sizeLimit)
         let place = bytes.flatMap { path.nearestPosition(in: $0) }
         return PluginProblem(manifestPath, .bindingIsSound, problem.detail, at: place)

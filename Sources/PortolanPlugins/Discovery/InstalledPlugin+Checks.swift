@@ -2,9 +2,10 @@
 
 import PortolanCore
 
-/// What has to be right of a library before it is opened, and what it then has to say of itself.
+/// Checks of a library before it is opened, and of its descriptor afterwards.
 extension InstalledPlugin {
-    /// The library's path without links, found in the manifest's folder, its digest as it was pinned.
+    /// Returns the library's path without symbolic links. Checks that the library is in the manifest's folder, and that
+    /// its digest matches the pins.
     func checkedLibrary() throws(PluginProblem) -> String {
         let status: FileStatus
         do throws(SystemCallError) {
@@ -26,7 +27,7 @@ extension InstalledPlugin {
         return path
     }
 
-    /// Why the system has no such library, where it is one of the system's.
+    /// The problem that the system lacks this library; `nil` if the manifest does not bind a system library.
     var missingSystemLibrary: PluginProblem? {
         guard manifest.bindsSystemLibrary else { return nil }
         return PluginProblem(
@@ -36,11 +37,12 @@ extension InstalledPlugin {
                 + "or set 'library' in the manifest to the version that is there")
     }
 
-    /// What others than root and the user can change of it, wherever it lies: MANIF-09. A search looks at the folders above, too.
+    /// Files and folders of the plugin that users other than root and the current user can change, wherever they are:
+    /// MANIF-09. A search checks the parent folders, too.
     package var objectionsToFiles: [PluginProblem] {
         let owner = FileOwnership.current
         return [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
-            // `try?` because what is not there, nobody can change.
+            // `try?` because nobody can change a missing file.
             guard let path, let status = try? FileStatus(following: path) else { return nil }
             return owner.objection(to: status, isAbove: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
         }
@@ -58,9 +60,9 @@ extension InstalledPlugin {
         return path
     }
 
-    /// The library's SHA-256 in lower-case hexadecimal, or `nil` where it can't be read.
+    /// The library's SHA-256 in lower-case hexadecimal, or `nil` if the library cannot be read.
     public var libraryDigest: String? {
-        // `try?` because why it can't be read is told when it is opened.
+        // `try?` because opening the library reports why it cannot be read.
         try? LibraryDigest.ofFile(at: libraryPath)
     }
 

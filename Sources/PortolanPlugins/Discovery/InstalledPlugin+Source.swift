@@ -9,10 +9,10 @@ final class InstalledPluginProvider: HandlerProvider {
     private let plugin: InstalledPlugin
     private let logger: Logger
     private let clock: any LoadClock
-    /// What went wrong with the files as they were then.
+    /// The last failure, and the state of the files at that time.
     private let failure = Mutex((error: LoadError, files: [FileStatus?], time: Duration)?.none)
-    /// While the files stay the same there is little use in trying again: requests may come by the thousand. But what was wrong may lie elsewhere, as
-    /// in a folder above, or in how many files the process had open.
+    /// While the files stay the same, a retry rarely helps, and requests may come by the thousand. But the reason may
+    /// be elsewhere, such as a parent folder or the process's number of open files.
     private static let retryTime = Duration.seconds(5)
 
     init(_ plugin: InstalledPlugin, logger: Logger, clock: any LoadClock = SystemClock.shared) {
@@ -25,7 +25,7 @@ final class InstalledPluginProvider: HandlerProvider {
     var schemes: SchemeSet { plugin.manifest.schemes }
 
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
-        // `try?` because a library that is not there may come.
+        // `try?` because a missing library may appear later.
         let files = [plugin.libraryPath, plugin.folder].map { try? FileStatus(following: $0) }
         if let failure = failure.withLock({ $0 }), failure.files == files, clock.now - failure.time < Self.retryTime { throw failure.error }
         do throws(LoadError) {

@@ -3,19 +3,21 @@
 public import Logging
 public import PortolanCore
 
-/// A plugin that a manifest tells of. Its library has not been opened, and may not even be there.
+/// A plugin that a manifest describes. Its library has not been opened, and may be missing.
 public struct InstalledPlugin: Sendable {
     public private(set) var manifest: PluginManifest
     /// Absolute.
     public let manifestPath: String
-    /// Why it is not used; `nil` where it is.
+    /// The reason why the plugin cannot be used; `nil` if it can.
     public internal(set) var problem: PluginProblem?
-    /// What its user allowed to be overlooked; one line each.
+    /// Problems that the user accepted; one line each.
     public internal(set) var warnings: [PluginProblem] = []
-    /// Whether its user named it, rather than a search having found it: then others may be able to change its files, and it is a warning.
+    /// Whether the user named the plugin. If others can change its files, that is then only a warning. It is an error
+    /// for a plugin that a search found.
     let isNamedByUser: Bool
     var policy: PluginPolicy
-    /// Whether a copy of the library is opened, in the temporary folder and gone at once, so that the file may be written over while loads run.
+    /// Whether to open a copy of the library, so that the file may be overwritten while loads run. The copy is in the
+    /// temporary folder, and is deleted at once.
     public var copiesLibrary = false
 
     init(_ manifest: PluginManifest, at manifestPath: String, policy: PluginPolicy, isNamedByUser: Bool = false) {
@@ -27,7 +29,7 @@ public struct InstalledPlugin: Sendable {
     }
 
     public var identifier: String { manifest.identifier }
-    /// Where the manifest lies.
+    /// The manifest's folder.
     public var folder: String { Folder.parent(of: manifestPath) ?? "." }
     public var libraryPath: String {
         manifest.bindsSystemLibrary ? SystemLibrary.path(of: manifest.library) : "\(folder)/\(manifest.library)"
@@ -35,7 +37,7 @@ public struct InstalledPlugin: Sendable {
 
     private static let hostVersion = SemanticVersion(portolanVersion)
 
-    /// What can be said against it without a look at its library.
+    /// The reason against the plugin that is known without its library.
     private var objection: PluginProblem? {
         if let objection = policy.objection(to: identifier) { return PluginProblem(manifestPath, nil, objection) }
         if let range = manifest.hostVersions, let version = Self.hostVersion, !range.contains(version) {
@@ -47,9 +49,10 @@ public struct InstalledPlugin: Sendable {
         return nil
     }
 
-    /// The same with all of its manifest, which is read again: a search passes over what only judges need.
+    /// This plugin with its complete manifest, which is read again. A search skips the part that only a conformance
+    /// runner needs.
     ///
-    /// - Throws: what is wrong with the manifest, its conformance section included.
+    /// - Throws: the problem of the manifest, including its conformance section.
     public func readingConformance() throws(PluginProblem) -> Self {
         var plugin = self
         plugin.manifest = try ManifestSearch.read(manifestPath)
@@ -59,9 +62,9 @@ public struct InstalledPlugin: Sendable {
         return plugin
     }
 
-    /// The same as its manifest and the policy say now, with the settings that it was given.
+    /// This plugin according to the current manifest and the policy, with its current settings.
     ///
-    /// - Throws: what is wrong with the manifest, and MANIF-09 where others can change it now.
+    /// - Throws: the problem of the manifest; MANIF-09 if others can change it now.
     func readingAgain() throws(PluginProblem) -> Self {
         if !isNamedByUser {
             var trusted = PathTrustPolicy()
@@ -78,9 +81,10 @@ public struct InstalledPlugin: Sendable {
         return plugin
     }
 
-    /// What the plugin is set up with: the manifest's defaults, the policy's values over them, and `settings` over those.
+    /// The plugin's configuration: the manifest's defaults, overridden by the policy's values, overridden by
+    /// `settings`.
     ///
-    /// - Throws: a setting that the manifest does not declare, of the wrong kind, beyond its bounds, or missing.
+    /// - Throws: if a setting is undeclared, has the wrong kind, is out of bounds or is missing.
     public func configuration(_ settings: [(name: String, value: PropertyValue)] = []) throws(PluginProblem) -> PluginConfiguration {
         var values: [String: PropertyValue] = [:]
         for (name, value) in policy.settings(of: identifier) + settings {
@@ -99,7 +103,7 @@ public struct InstalledPlugin: Sendable {
         return PluginConfiguration(values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
     }
 
-    /// A value as a user writes it on a command line, in the shape that the manifest declares for it.
+    /// Parses a value from a command line, according to its declaration in the manifest.
     public func value(of name: String, text: String) throws(PluginProblem) -> PropertyValue {
         do throws(ManifestProblem) {
             return try setting(name).value(text: text)
@@ -114,7 +118,7 @@ public struct InstalledPlugin: Sendable {
         throw ManifestProblem("is not declared in the manifest; \(known)")
     }
 
-    /// Opens its library, checks that it is what the manifest says, and starts an instance. May take its time.
+    /// Opens the library, checks that it matches the manifest, and starts an instance. This may take some time.
     public func open(
         settings: [(name: String, value: PropertyValue)] = [], logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) -> Plugin {

@@ -2,9 +2,9 @@
 
 import PortolanCore
 
-/// The SHA-256 of a library, by which its user knows it again.
+/// The SHA-256 of a library, which identifies it.
 enum LibraryDigest {
-    /// All of a library is read for its digest: none has more bytes.
+    /// The whole library is read for its digest, so its size is limited.
     private static let sizeLimit = 1 << 30
 
     /// In lower-case hexadecimal.
@@ -14,9 +14,9 @@ enum LibraryDigest {
         return SHA256.hexadecimal(of: bytes)
     }
 
-    /// Reads the library only where a digest is pinned.
+    /// Checks the library's digest. Reads the library only if a digest is pinned.
     ///
-    /// - Parameter pins: in lower-case hexadecimal; each has to agree.
+    /// - Parameter pins: in lower-case hexadecimal; all have to match.
     /// - Throws: MANIF-04
     static func check(_ path: String, against pins: [String]) throws(PluginProblem) {
         guard !pins.isEmpty else { return }

@@ -8,15 +8,15 @@ import PortolanCore
     import Musl
 #endif
 
-/// Finds the manifests in folders, and reads them.
+/// Finds and reads the manifests in folders.
 struct ManifestSearch {
     typealias Finding = Result<(manifest: PluginManifest, path: String), PluginProblem>
 
     private var trusted = PathTrustPolicy()
-    /// Paths without links of what was searched and read: what two ways lead to is one.
+    /// Searched and read paths without symbolic links, so that a file is read once even if two paths lead to it.
     private var seen: Set<[UInt8]> = []
 
-    /// What lies in a folder, by name. A folder that is not there holds nothing.
+    /// Returns the manifests in a folder, sorted by name. A missing folder is empty.
     mutating func findings(in folder: PluginSearchPath.Folder) -> [Finding] {
         guard folder.path.hasPrefix("/") else {
             return [.failure(PluginProblem(folder.path, nil, "a folder to be searched is named by an absolute path; write it so"))]
@@ -54,16 +54,17 @@ struct ManifestSearch {
         }
     }
 
-    /// `NAME/NAME.plugin.json`, and otherwise whatever manifests the folder has.
+    /// `NAME/NAME.plugin.json`, otherwise all manifests in the folder.
     private mutating func findings(inside folder: String, named name: String) throws(PluginProblem) -> [Finding] {
         let expected = name + PluginManifest.fileNameEnd
-        // The usual case costs one path less. `try?` because whatever keeps the file from being read so is met again below.
+        // The usual case saves the look-up of one path. `try?` because the code below reports why the file cannot be
+        // read.
         if let file = try? Folder.ownFile(at: "\(folder)/\(expected)", atMost: PluginManifest.sizeLimit) {
             let path = try trusted.resolve(expected, in: folder, file.status)
             guard seen.insert(Array(path.utf8)).inserted else { return [] }
             return [try Self.parse(file.contents, path)]
         }
-        // `try?` because where it is not there, another may be.
+        // `try?` because another manifest may exist if this one is missing.
         if let status = try? FileStatus(at: "\(folder)/\(expected)") {
             return [try read(expected, in: folder, status)].compactMap { $0 }
         }
@@ -78,7 +79,7 @@ struct ManifestSearch {
         return findings
     }
 
-    /// - Returns: `nil` where it was read before.
+    /// - Returns: `nil` if it was read before.
     private mutating func read(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> Finding? {
         let path = try trusted.resolve(name, in: folder, status)
         guard seen.insert(Array(path.utf8)).inserted else { return nil }
@@ -98,9 +99,10 @@ struct ManifestSearch {
         }
     }
 
-    // MARK: Without a look at who can change what
+    // MARK: Without checks of ownership
 
-    /// The manifest that a user named, the one in the folder that they named, or the one beside the library that they named.
+    /// The manifest that the user named, the one in the folder that they named, or the one beside the library that they
+    /// named.
     static func manifest(named text: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let path = try absolute(text)
         guard isFolder(path) else { return isLibrary(path) ? try manifest(ofLibraryAt: path) : (try read(path), path) }
@@ -113,10 +115,10 @@ struct ManifestSearch {
         return (try read(manifest), manifest)
     }
 
-    /// `NAME/NAME.plugin.json`, and otherwise whatever manifests the folder has.
+    /// `NAME/NAME.plugin.json`, otherwise all manifests in the folder.
     private static func manifests(in folder: String, named name: String) throws(PluginProblem) -> [String] {
         let expected = "\(folder)/\(name)\(PluginManifest.fileNameEnd)"
-        // `try?` because where it is not there, another may be.
+        // `try?` because another manifest may exist if this one is missing.
         if (try? FileStatus(at: expected)) != nil { return [expected] }
         return try entries(of: folder).filter { $0.name.hasSuffix(PluginManifest.fileNameEnd) }.map { "\(folder)/\($0.name)" }
     }
@@ -124,14 +126,15 @@ struct ManifestSearch {
     private static func isLibrary(_ path: String) -> Bool {
         let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
         if name.hasSuffix(".json") { return false }
-        // `try?` because what can't be read is no library, and why is told when it is read as a manifest.
+        // `try?` because an unreadable file is not a library. Reading it as a manifest reports the reason.
         let start = try? Folder.contents(of: path, atMost: 4)
         return name.hasSuffix(".so") || name.contains(".so.") || start?.starts(with: [0x7F, 0x45, 0x4C, 0x46]) == true
     }
 
-    /// The manifest beside a library whose library it is.
+    /// The manifest of the library at `path`, in the same folder.
     ///
-    /// - Throws: what is wrong with a manifest that lies there, for it may be this one; else that there has to be one.
+    /// - Throws: the problem of a manifest in that folder, because it may be the right one; otherwise that a manifest
+    ///   is required.
     private static func manifest(ofLibraryAt path: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let folder = Folder.parent(of: path) ?? "."
         let library = String(Substring(path.utf8.dropFirst(folder.utf8.count + 1)))
@@ -140,7 +143,7 @@ struct ManifestSearch {
             let manifestPath = "\(folder)/\(entry.name)"
             do throws(PluginProblem) {
                 let manifest = try read(manifestPath)
-                // `try?` because a library that is not there is not this one.
+                // `try?` because a missing library is not this one.
                 if !manifest.bindsSystemLibrary, (try? absolute("\(folder)/\(manifest.library)")) == path {
                     return (manifest, manifestPath)
                 }
@@ -156,7 +159,7 @@ struct ManifestSearch {
         )
     }
 
-    /// All of a manifest.
+    /// Reads a complete manifest.
     static func read(_ path: String) throws(PluginProblem) -> PluginManifest {
         try PluginManifest(parsing: contents(of: path), path: path)
     }

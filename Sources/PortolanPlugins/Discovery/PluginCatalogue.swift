@@ -3,24 +3,24 @@
 public import Logging
 public import PortolanCore
 
-/// The plugins that are installed, as far as their manifests tell: no library is opened to know them.
+/// The installed plugins as their manifests describe them. Opens no library.
 ///
 ///     let catalogue = PluginCatalogue()
 ///     for problem in catalogue.problems { print(problem) }
 ///     catalogue.register(in: registry)
 public struct PluginCatalogue: Sendable {
-    /// In the order in which they were found, so that the first is asked first; those that can't be used among them.
+    /// In the order in which they were found: the first is asked first. Includes plugins that cannot be used.
     public private(set) var plugins: [InstalledPlugin] = []
-    /// What was found that is no plugin that can be known: folders that others can change, manifests that can't be read.
+    /// Problems that belong to no known plugin: folders that others can change, manifests that cannot be read.
     public private(set) var strays: [PluginProblem] = []
     private let policy: PluginPolicy
     private let logger: Logger
 
-    /// Searches now: each folder's `NAME.plugin.json` and `NAME/NAME.plugin.json`, or whichever manifest lies in `NAME/`.
+    /// Searches the folders for `NAME.plugin.json`, and for `NAME/NAME.plugin.json` or any other manifest in `NAME/`.
     ///
-    /// One that is wrong keeps no other from being found. Of two with one identifier the first counts.
+    /// A problem with one manifest does not hide others. Of two plugins with the same identifier, the first is used.
     ///
-    /// - Complexity: linear in the number of manifests and their length; some 40 µs for each.
+    /// - Complexity: linear in the number of manifests and their length; about 40 µs for each.
     public init(
         searching path: PluginSearchPath = .standard, policy: PluginPolicy = .standard, logger: Logger = Logger(label: "portolan.plugins")
     ) {
@@ -49,14 +49,15 @@ public struct PluginCatalogue: Sendable {
         }
     }
 
-    /// Everything that is wrong, in the order in which it was found, strays first.
+    /// All problems in the order in which they were found; strays come first.
     public var problems: [PluginProblem] { strays + plugins.compactMap(\.problem) }
 
     public subscript(identifier: String) -> InstalledPlugin? {
         plugins.first { $0.identifier == identifier }
     }
 
-    /// Sets an installed plugin up, over what the policy says of it, as a user writes it on a command line.
+    /// Changes a setting of an installed plugin, and overrides the policy. `text` is the value as written on a command
+    /// line.
     public mutating func set(_ name: String, of identifier: String, to text: String) throws(PluginProblem) {
         guard let index = plugins.firstIndex(where: { $0.identifier == identifier }) else {
             throw PluginProblem(identifier, nil, "no plugin of this identifier is installed; 'portolan plugins list' names those that are")
@@ -65,28 +66,30 @@ public struct PluginCatalogue: Sendable {
         plugins[index].policy.settings.append((identifier, name, value))
     }
 
-    /// Puts the plugins in front of the handlers that `registry` has. Each is opened when a request first needs it; one that can't be used
-    /// answers with what is wrong with it where nobody else takes the request.
+    /// Registers the plugins before the existing handlers of `registry`. Each plugin is opened when a request first
+    /// needs it. If a plugin cannot be used and no other handler accepts the request, the request fails with the
+    /// plugin's problem.
     ///
-    /// - Returns: their places, the first found first, by which they can be reloaded.
+    /// - Returns: the registrations, in the order in which the plugins were found. Use them to reload plugins.
     @discardableResult
     public func register(in registry: ProtocolRegistry) -> [RegisteredPlugin] {
         for problem in strays { logger.warning("\(problem)") }
-        // The other of one identifier serves in the place of one that is not unique.
+        // A duplicate is skipped, because the first plugin with its identifier is registered.
         let unique = plugins.filter { $0.problem?.rule != .identifierIsUnique }
         return unique.reversed().map { RegisteredPlugin($0, in: registry, logger: logger) }.reversed()
     }
 
-    /// The plugin that a user named by its folder or manifest, or by its library, which a manifest beside it names.
+    /// Returns the plugin that a user named by its folder, its manifest, or its library. A manifest beside the library
+    /// names the library.
     ///
-    /// What others can change is a warning here, not a refusal. A folder whose library is not there, as a source folder's, means the
-    /// installed plugin of that identifier.
+    /// Here it is only a warning if others can change the files. If the folder has no library, as a source folder, the
+    /// installed plugin with the same identifier is returned.
     ///
-    /// - Throws: what is wrong with the path or the manifest.
+    /// - Throws: the problem of the path or the manifest.
     public func plugin(at path: String) throws(PluginProblem) -> InstalledPlugin {
         let (manifest, manifestPath) = try ManifestSearch.manifest(named: path)
         var plugin = InstalledPlugin(manifest, at: manifestPath, policy: policy, isNamedByUser: true)
-        // `try?` because why the library can't be used is told when it is opened.
+        // `try?` because opening the library reports why it cannot be used.
         if (try? FileStatus(at: plugin.libraryPath)) == nil {
             guard let installed = self[plugin.identifier] else {
                 throw plugin.missingSystemLibrary
@@ -101,10 +104,10 @@ public struct PluginCatalogue: Sendable {
         return plugin
     }
 
-    /// Opens a library that a user named by its path, with no manifest to tell of it.
+    /// Opens a library by its path, without a manifest.
     ///
-    /// What the policy says of its identifier holds for it, too. That identifier is known once the library is open: this keeps a denied plugin from
-    /// serving, not its library from being mapped.
+    /// The policy for its identifier applies, too. The identifier is known only after the library is open, so the
+    /// policy prevents a denied plugin from serving requests, but not its library from being mapped.
     public func open(libraryAt path: String) throws(LoadError) -> Plugin {
         try Plugin(contentsOf: path, configuration: PluginConfiguration(), logger: logger) { descriptor throws(PluginProblem) in
             if let objection = policy.objection(to: descriptor.identifier) { throw PluginProblem(path, nil, objection) }
@@ -112,13 +115,13 @@ public struct PluginCatalogue: Sendable {
         }
     }
 
-    /// What is worth a word of a library that a user named by its path: that others can change it.
+    /// Warnings about a library that a user named by its path: whether others can change it.
     public static func warnings(ofLibraryAt path: String) -> [PluginProblem] {
         var trusted = PathTrustPolicy()
         do throws(PluginProblem) {
             _ = try trusted.resolve(path.utf8.first == UInt8(ascii: "/") ? path : ManifestSearch.absolute(path))
         } catch {
-            // What is not there is an error of its own when it is opened.
+            // A missing file causes an error when it is opened.
             return error.rule == .filesAreTrusted ? [error] : []
         }
         return []

@@ -3,28 +3,28 @@
 public import PortolanCore
 import PortolanJSON
 
-/// What a user says of plugins: which may be used, which digests their libraries have, and how they are set up.
+/// The user's policy for plugins: which may be used, which digests their libraries must have, and their settings.
 ///
-/// Patterns are identifiers; one that ends in `*` stands for all that begin as it does.
+/// Patterns are identifiers. A pattern that ends in `*` matches every identifier with that prefix.
 public struct PluginPolicy: Sendable {
-    /// Every plugin has to be on each of these lists.
+    /// A plugin must be on each of these lists.
     public var allowLists: [[String]] = []
     public var denied: [String] = []
-    /// SHA-256 digests in hexadecimal, by identifier; each has to agree.
+    /// SHA-256 digests in hexadecimal, by identifier; all of them have to match.
     public var pins: [(identifier: String, sha256: String)] = []
-    /// By identifier and name; of the same name the last counts.
+    /// By identifier and name; the last one with the same name is used.
     public var settings: [(identifier: String, name: String, value: PropertyValue)] = []
-    /// Why no plugin may be used at all: a policy that can't be read forbids everything.
+    /// The reason why no plugin may be used: a policy that cannot be read denies everything.
     public private(set) var problem: PluginProblem?
-    /// Where lists come from, to be told to whoever is to change one.
+    /// The origins of the lists, for messages about what to change.
     private var origins: [(origin: String, isDenial: Bool, patterns: [String])] = []
 
     /// No restrictions.
     public init() {}
 
-    /// The system's and the user's: `/etc/portolan/plugins.json` and `portolan/plugins.json` in `$XDG_CONFIG_HOME` (without it `~/.config`), and the
-    /// patterns in `PORTOLAN_PLUGIN_ALLOW` and `PORTOLAN_PLUGIN_DENY`, commas between them. Each has a say; only settings of the user's win over the
-    /// system's.
+    /// The policies of the system and the user: `/etc/portolan/plugins.json` and `portolan/plugins.json` in
+    /// `$XDG_CONFIG_HOME` (default `~/.config`), and the comma-separated patterns in `PORTOLAN_PLUGIN_ALLOW` and
+    /// `PORTOLAN_PLUGIN_DENY`. All of them apply. Only the user's settings override the system's.
     public static var standard: Self {
         var policy = Self()
         let folderVariable = Environment["XDG_CONFIG_HOME"]?.hasPrefix("/") == true ? "XDG_CONFIG_HOME" : "HOME"
@@ -50,7 +50,8 @@ public struct PluginPolicy: Sendable {
         origins.append((origin, true, patterns))
     }
 
-    /// Adds what the file at `path`, which is absolute, says, if there is one. Where others can change it, no plugin is used.
+    /// Adds the policy in the file at the absolute `path`, if the file exists. If others can change it, no plugin is
+    /// used.
     public mutating func add(contentsOf path: String) {
         do throws(SystemCallError) {
             let bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
@@ -78,7 +79,7 @@ public struct PluginPolicy: Sendable {
         list.split(separator: ",").map { $0.split(separator: " ").joined(separator: " ") }
     }
 
-    /// Why the plugin may not be used; `nil` where it may.
+    /// Returns why the plugin may not be used; `nil` if it may be.
     func objection(to identifier: String) -> String? {
         if let problem { return "no plugin is used while the policy cannot be: \(problem)" }
         if let pattern = denied.first(where: { Self.matches($0, identifier) }) {
@@ -109,7 +110,9 @@ public struct PluginPolicy: Sendable {
     }
 }
 
-/// `plugins.json`: `{"allow": [pattern], "deny": [pattern], "pins": {identifier: digest}, "settings": {identifier: {name: value}}}`, JSON5.
+/// The contents of `plugins.json`, in JSON5:
+///
+///     {"allow": [pattern], "deny": [pattern], "pins": {identifier: digest}, "settings": {identifier: {name: value}}}
 private struct PolicyFile {
     let allowed: [String]?
     let denied: [String]

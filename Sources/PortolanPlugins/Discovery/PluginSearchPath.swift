@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The folders in which plugins are looked for, the first of which counts most.
+/// The folders in which plugins are searched; earlier folders take precedence.
 public struct PluginSearchPath: Hashable, Sendable {
     public struct Folder: Hashable, Sendable {
-        /// Absolute, or the search says what is wrong.
+        /// Absolute; otherwise the search reports a problem.
         public let path: String
-        /// Whether it is worth a word that it does not exist.
+        /// Whether it is a problem if the folder does not exist.
         public let isExpected: Bool
 
         public init(_ path: String, isExpected: Bool = true) {
@@ -24,11 +24,12 @@ public struct PluginSearchPath: Hashable, Sendable {
         self.init(folders.map { Folder($0) })
     }
 
-    /// Where a program looks that says nothing of its own.
+    /// The default search path of a program.
     ///
-    /// The folders of `PORTOLAN_PLUGIN_PATH`, colons between them; `portolan/plugins` in `$XDG_DATA_HOME` (without it `~/.local/share`);
-    /// `/usr/local/lib/portolan/plugins` and `/usr/lib/portolan/plugins`; and `plugins` beside the executable.
-    /// Where the process runs with more rights than its user has, the environment is not looked at (`secure_getenv(3)`).
+    /// The folders are those of `PORTOLAN_PLUGIN_PATH`, separated by colons; `portolan/plugins` in `$XDG_DATA_HOME`
+    /// (default `~/.local/share`); `/usr/local/lib/portolan/plugins` and `/usr/lib/portolan/plugins`; and `plugins`
+    /// beside the executable. If the process has more rights than its user, the environment is ignored
+    /// (`secure_getenv(3)`).
     public static var standard: Self {
         let named = (Environment["PORTOLAN_PLUGIN_PATH"] ?? "").split(separator: ":").map { Folder(String($0)) }
         let installed = [

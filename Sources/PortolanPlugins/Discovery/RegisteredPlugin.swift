@@ -3,12 +3,12 @@
 public import Logging
 public import PortolanCore
 
-/// A plugin's place in a registry, which keeps its rank while the plugin is replaced by a newer build of itself.
+/// A plugin's registration. It keeps its rank in the registry while newer builds replace the plugin.
 ///
 ///     let serving = catalogue.register(in: registry)
 ///     try serving.first { $0.plugin.identifier == "org.example.tide" }?.reload()
 ///
-/// A library that was opened stays in memory for good: each reload of a changed one costs its size.
+/// An opened library stays in memory until the process ends, so each reload of a changed library costs its size.
 public final class RegisteredPlugin: Sendable {
     private struct State {
         var plugin: InstalledPlugin
@@ -20,7 +20,7 @@ public final class RegisteredPlugin: Sendable {
     private let registration: Registration
     private let logger: Logger
 
-    /// Puts the plugin in front of the handlers that `registry` has. It is opened when a request first needs it.
+    /// Registers the plugin before the existing handlers of `registry`. It is opened when a request first needs it.
     public init(_ plugin: InstalledPlugin, in registry: ProtocolRegistry, logger: Logger = Logger(label: "portolan.plugins")) {
         state = ConditionLock(State(plugin: plugin))
         self.registry = registry
@@ -28,27 +28,28 @@ public final class RegisteredPlugin: Sendable {
         registration = registry.register(deferred: InstalledPluginProvider(plugin, logger: logger))
     }
 
-    /// As the manifest of the last one that could be opened tells of it.
+    /// The plugin according to the manifest that was last opened successfully.
     public var plugin: InstalledPlugin { state.withLock { $0.plugin } }
 
-    /// Takes the plugin out of the registry: new loads no longer come to it, running ones go on.
+    /// Removes the plugin from the registry. New loads no longer use it; running loads continue.
     @discardableResult
     public func unregister() -> HandlerDrain { registry.unregister(registration) }
 
-    /// What is there now in place of what serves.
+    /// The result of a reload.
     public struct Replacement: Sendable {
         public let plugin: InstalledPlugin
-        /// When the last load of the old one has ended. The old one ends no earlier than this is let go.
+        /// Reports when the last load of the old instance has ended. The old instance ends no earlier than this is
+        /// released.
         public let old: HandlerDrain
     }
 
-    /// Reads the manifest again, opens the library as it is now, starts an instance, and has new loads come to it. Those that run finish on the old one,
-    /// whose instance ends with the last of them.
+    /// Reads the manifest again, opens the current library, starts an instance, and directs new loads to it. Running
+    /// loads finish on the old instance, which ends with the last of them.
     ///
-    /// May take its time, so not from event loops. Of several at once each waits for the one before.
+    /// This may take some time; do not call it from event loops. Concurrent calls wait for each other.
     ///
-    /// - Throws: why what is there now can't be used, or that the place was taken out of the registry: then nothing has changed, and what served before
-    ///   goes on serving.
+    /// - Throws: if the new plugin cannot be used, or if the plugin was unregistered. Nothing has then changed, and the
+    ///   old instance continues to serve.
     @discardableResult
     public func reload() throws(LoadError) -> Replacement {
         let current = state.wait { state -> InstalledPlugin? in

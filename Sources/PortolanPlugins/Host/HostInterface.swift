@@ -4,10 +4,10 @@ import CPortolan
 import Logging
 import PortolanCore
 
-/// The host as one instance of a plugin sees it: its `portolan_host`, with the configuration and the log behind it.
+/// The host as seen by one instance of a plugin: its `portolan_host`, with its configuration and log.
 @safe
 final class HostInterface: Sendable {
-    /// The functions that a host offers beyond the contract, by identifier.
+    /// Returns the function table of an extension by its identifier.
     typealias Extensions = @Sendable (_ identifier: String) -> UnsafeRawPointer?
 
     private let table: CallbackTable<portolan_host>
@@ -15,7 +15,7 @@ final class HostInterface: Sendable {
     private let extensions: Extensions
     private let logger: Logger
 
-    /// What the table points at.
+    /// The values that the table points to.
     @unsafe
     private struct Configuration {
         var version = unsafe portolan_string()

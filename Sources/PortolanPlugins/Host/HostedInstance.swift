@@ -3,12 +3,12 @@
 import Logging
 import PortolanCore
 
-/// One started instance of a plugin, held by its handlers and by each of its loads: it ends when the last of them has let go.
+/// One started instance of a plugin. Its handlers and loads retain it; it ends when the last of them is released.
 @safe
-final class HostedInstance: @unchecked Sendable {  // … because what it holds does not change, and the state is the plugin's own to guard
+final class HostedInstance: @unchecked Sendable {  // … because its members do not change, and the plugin guards its own state
     let descriptor: PluginDescriptor
     private let logger: Logger
-    /// What `init` returned.
+    /// The result of `init`.
     let state: UnsafeMutableRawPointer?
     private let host: HostInterface
     let helpers = HelperThreads()
@@ -30,7 +30,7 @@ final class HostedInstance: @unchecked Sendable {  // … because what it holds 
         unsafe descriptor.end(state)
     }
 
-    /// Logs a breach that no load can fail for.
+    /// Logs a violation that cannot fail a load.
     func report(_ violation: ContractViolation, by handler: String) {
         logger.warning("the handler \(handler) broke \(violation.rule): \(violation.detail)")
     }

@@ -3,14 +3,15 @@
 public import PortolanCore
 import PortolanJSON
 
-/// What a plugin is set up with: a JSON object.
+/// The configuration of a plugin: a JSON object.
 ///
 ///     let configuration = try PluginConfiguration(json: #"{"greeting": "Ahoy"}"#)
 ///     let plugin = try Plugin(contentsOf: path, configuration: configuration)
 public struct PluginConfiguration: Sendable {
-    /// The object as the plugin gets it.
+    /// The object as the plugin receives it.
     public let json: String
-    /// Its scalars, by name in lexical order; members of objects inside are named `a.b`, arrays and nulls are left out.
+    /// The object's scalars, sorted by name. Members of nested objects are named as in `a.b`; arrays and nulls are left
+    /// out.
     public let settings: [(name: String, value: PropertyValue)]
 
     /// An empty object.
@@ -19,7 +20,7 @@ public struct PluginConfiguration: Sendable {
         settings = []
     }
 
-    /// - Throws: `LoadError.Code.badRequest` where the text is no JSON object.
+    /// - Throws: `LoadError.Code.badRequest` if the text is not a JSON object.
     public init(json: String) throws(LoadError) {
         do throws(JSONError) {
             let value = try JSONParser.parse(Array(json.utf8))
@@ -31,9 +32,9 @@ public struct PluginConfiguration: Sendable {
         }
     }
 
-    /// Values that were checked.
+    /// Creates a configuration from checked values.
     ///
-    /// - Parameter settings: in lexical order of their names.
+    /// - Parameter settings: sorted by name.
     init(_ settings: [(name: String, value: PropertyValue)]) {
         self.settings = settings
         let members = settings.map { JSONValue.Member(name: $0.name, value: JSONValue($0.value)) }
@@ -56,7 +57,7 @@ public struct PluginConfiguration: Sendable {
 }
 
 extension PropertyValue {
-    /// - Returns: `nil` for what is no scalar, numbers beyond a double included.
+    /// - Returns: `nil` if the value is not a scalar, or is a number beyond a double.
     init?(_ value: JSONValue) {
         switch value {
         case .bool(let truth): self = .truth(truth)
@@ -75,7 +76,7 @@ extension PropertyValue {
 }
 
 extension JSONValue {
-    /// Bytes, which no setting is, become null.
+    /// Bytes become null; no setting has bytes.
     fileprivate init(_ value: PropertyValue) {
         self =
             switch value {

@@ -9,7 +9,7 @@ import PortolanCore
     import Musl
 #endif
 
-/// What `canonical_request` gives to the `portolan_canonical` that it is lent.
+/// Receives the canonical form that `canonical_request` gives to its `portolan_canonical`.
 final class CanonicalForm {
     private let original: Request
     private var result: Request?
@@ -20,9 +20,9 @@ final class CanonicalForm {
         original = request
     }
 
-    /// Calls `body` with a canonical form to give to.
+    /// Calls `body` with a `portolan_canonical`.
     ///
-    /// - Returns: the canonical request, which is `request` where nothing was given or what was given breaks a rule.
+    /// - Returns: the canonical request; `request` if `body` gave nothing or violated a rule.
     static func collect(
         for request: Request, _ body: (UnsafeMutablePointer<portolan_canonical>) -> Void
     ) -> (request: Request, violation: ContractViolation?) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a file says of itself in its first bytes: whether it is a shared library of this machine's kind (`elf(5)`).
+/// The header of an ELF file, which tells whether the file is a shared library for this machine (`elf(5)`).
 struct ELFHeader: Equatable {
     let is64Bit: Bool
     let isLittleEndian: Bool
@@ -8,7 +8,7 @@ struct ELFHeader: Equatable {
 
     static let length = 20
 
-    /// `nil` for a file that is no ELF file.
+    /// `nil` if the file is not an ELF file.
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= Self.length, bytes.starts(with: [0x7F, UInt8(ascii: "E"), UInt8(ascii: "L"), UInt8(ascii: "F")]) else {
             return nil
@@ -25,7 +25,7 @@ struct ELFHeader: Equatable {
         self.machine = machine
     }
 
-    /// What this process can load; `nil` where it runs on a machine that has no name here.
+    /// The header of libraries that this process can load; `nil` if the machine is not listed here.
     static let ofThisProcess: ELFHeader? = {
         #if arch(x86_64)
             let machine: UInt16? = 62

@@ -6,14 +6,16 @@
     import Musl
 #endif
 
-/// How much of a library's file the dynamic linker maps: the program headers of `elf(5)`, as this process has them.
+/// The part of a library's file that the dynamic linker maps, according to the program headers (`elf(5)`) in this
+/// process's format.
 ///
-/// It maps what they say without a look at the file's length, and the first touch beyond that is SIGBUS. A file that a compiler still writes is such a one.
+/// The linker maps this part without checking the file's length. The first access beyond the end causes SIGBUS. This
+/// happens if a compiler is still writing the file.
 enum ELFSegments {
-    /// Where the last byte that is mapped ends.
+    /// Returns the offset behind the last mapped byte.
     ///
     /// - Parameter header: the file's first ``headerLength`` bytes, of this process's class and byte order.
-    /// - Returns: `nil` where the program headers can't be read, which is to be cut short, too.
+    /// - Returns: `nil` if the program headers cannot be read; the file is then truncated, too.
     static func end(_ header: [UInt8], of descriptor: CInt) -> UInt64? {
         let layout = Layout.ofThisProcess
         guard header.count >= headerLength else { return nil }
@@ -30,11 +32,11 @@ enum ELFSegments {
         return end
     }
 
-    /// `sizeof(Elf64_Ehdr)`, which is the larger one.
+    /// `sizeof(Elf64_Ehdr)`, which is larger than `sizeof(Elf32_Ehdr)`.
     static let headerLength = 64
     private static let loadable: UInt64 = 1
 
-    /// Where the numbers stand that are looked at.
+    /// The offsets of the numbers that are read.
     private struct Layout {
         let tableAt, entrySizeAt, entryCountAt: Int
         let entryLength, offsetAt, sizeAt: Int

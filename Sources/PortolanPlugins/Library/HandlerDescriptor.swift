@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// A handler's description of itself, checked, with its functions.
+/// A handler's checked description, with its functions.
 @safe
 struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let identifier: String
@@ -60,7 +60,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         return .only(schemes)
     }
 
-    /// One style, whole.
+    /// Checks that all functions of exactly one style are present.
     private static func check(_ loads: portolan_load_table, of identifier: String) throws(ContractViolation) {
         let isBlocking = unsafe loads.run != nil
         let ofEvents = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]

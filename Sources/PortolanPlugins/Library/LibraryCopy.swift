@@ -9,29 +9,30 @@ package import Synchronization
     import Musl
 #endif
 
-/// A copy of a library in a private temporary folder, which nobody else writes to.
+/// A copy of a library in a private temporary folder that nobody else writes to.
 ///
-/// The library has to find beside the copy what it finds beside itself (`$ORIGIN` of `ld.so(8)`, `dladdr(3)`). So the folder and the two above it are
-/// mirrored: in the place of each a private one, with links to what lies there. That lasts until the library is open; then the copy's name leads to the
-/// library's own folder, and nothing is left on the disk.
+/// Relative to the copy, the library must find the same files as relative to itself (`$ORIGIN` of `ld.so(8)`,
+/// `dladdr(3)`). Private folders therefore mirror the library's folder and the two above it, with links to their
+/// entries. They exist until the library is open. After that, the copy's path leads to the library's own folder, and
+/// nothing is left on the disk.
 package final class LibraryCopy {
-    /// The copy's name.
+    /// The path of the copy.
     package let path: String
-    /// The private folders, each in the one before it.
+    /// The private folders; each contains the next one.
     private let folders: [String]
-    /// Through which the name leads to the folder; -1 where it does not.
+    /// The descriptor through which the path leads to the folder; -1 if the path does not use one.
     private let descriptor: CInt
     private let original: String
     private var isSettled = false
 
-    /// Where copies are made; `nil`: in ``temporaryFolder``.
+    /// The folder for copies; `nil` for ``temporaryFolder``.
     package static let parent = Mutex<String?>(nil)
-    /// How many folders above the library's own are mirrored.
+    /// The number of mirrored folders above the library's own folder.
     private static let depth = 2
-    /// A folder with more entries has no links to the rest of them.
+    /// In a folder with more entries, the rest are not linked.
     private static let largestCount = 4096
 
-    /// Copies the library at `source`. The copy has that name until ``settle()`` or the end of this.
+    /// Copies the library at `source`. The copy exists until ``settle()`` is called or this is released.
     package convenience init(of source: String) throws(LoadError) {
         let file = unsafe open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         defer { if file >= 0 { close(file) } }
@@ -43,23 +44,23 @@ package final class LibraryCopy {
         }
     }
 
-    /// Copies what `source` holds.
+    /// Copies the contents of `source`.
     ///
     /// - Parameters:
-    ///   - source: the path, with a slash.
-    ///   - file: the same, open.
-    ///   - isToSettle: whether ``settle()`` will be called when it is open.
+    ///   - source: the path; contains a slash.
+    ///   - file: the descriptor of the open file.
+    ///   - isToSettle: whether ``settle()`` will be called after the library was opened.
     init(of source: String, _ file: CInt, isToSettle: Bool = true) throws(SystemCallError) {
         let name = source.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(source[source.index(after: $0)...]) } ?? source
         let folder = Folder.parent(of: source) ?? "."
         guard let real = unsafe realpath(folder.isEmpty ? "/" : folder, nil) else { throw .last }
         defer { unsafe free(real) }
         original = unsafe String(cString: real)
-        // Not by Character: a slash and a combining mark behind it are one.
+        // Splits bytes, not Characters: a slash and a combining mark behind it are one Character.
         let names = original.utf8.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
         let mirrored = names.suffix(Self.depth)
         var template = Array("\(Self.parent.withLock(\.self) ?? Self.temporaryFolder)/portolan-XXXXXX".utf8CString)
-        // mkdtemp(3): nobody else can look into it.
+        // mkdtemp(3): no other user can access it.
         guard unsafe mkdtemp(&template) != nil else { throw .last }
         var folders = [String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)]
         var number: CInt = -1
@@ -72,7 +73,7 @@ package final class LibraryCopy {
                 guard unsafe mkdir(folder, 0o700) == 0 else { throw .last }
                 folders.append(folder)
             }
-            // A dollar means something to dlopen(3).
+            // dlopen(3) gives a dollar a special meaning.
             let copy = name.contains("$") ? "plugin.so" : name
             Self.link(place, in: folders[folders.count - 1], but: copy)
             try Self.copy(file, to: "\(folders[folders.count - 1])/\(copy)")
@@ -91,7 +92,7 @@ package final class LibraryCopy {
         (self.folders, descriptor) = (folders, number)
     }
 
-    /// The library is open: from now on the name's folder is the library's own.
+    /// The library is open: makes the path lead to the library's own folder.
     func settle() {
         guard !isSettled, descriptor >= 0 else { return }
         isSettled = true
@@ -105,7 +106,7 @@ package final class LibraryCopy {
     }
 
     deinit {
-        // The name of one that is open is the linker's for good, and so is the descriptor.
+        // The linker keeps the path of an open library until the process ends, so the descriptor stays open, too.
         guard !isSettled else { return }
         if descriptor >= 0 { close(descriptor) }
         Self.remove(folders)
@@ -113,7 +114,7 @@ package final class LibraryCopy {
 
     // MARK: Folders
 
-    /// Makes a link in `mirror` to each entry of `folder` but one. What can't be read or made is not there.
+    /// Makes a link in `mirror` to each entry of `folder` except `own`. Ignores entries that cannot be read or linked.
     private static func link(_ folder: String, in mirror: String, but own: String) {
         var count = 0
         for name in entries(of: folder) where name != own && count < largestCount {
@@ -129,7 +130,7 @@ package final class LibraryCopy {
         }
     }
 
-    /// Hidden ones, too; those whose names are no UTF-8 are left out.
+    /// Includes hidden entries. Leaves out names that are not UTF-8.
     private static func entries(of folder: String) -> [String] {
         guard let stream = unsafe opendir(folder) else { return [] }
         defer { unsafe closedir(stream) }

@@ -8,11 +8,12 @@ import PortolanCore
     import Musl
 #endif
 
-/// A file that is to be opened as a library, as it is now. Says in plain words what `dlopen(3)` would say darkly, or would not live to say.
+/// The current file at the path of a library. Checks the file before `dlopen(3)`, so that errors are readable and
+/// `dlopen(3)` cannot crash.
 struct LibraryFile: ~Copyable {
-    /// With a slash.
+    /// The path; contains a slash.
     private let location: String
-    /// What messages call it.
+    /// The path in messages.
     private let path: String
     private let descriptor: CInt
     private let status: FileStatus
@@ -37,7 +38,7 @@ struct LibraryFile: ~Copyable {
         LoadError(library: path, .libraryOpens, "it can't be read: \(error); check the path and its permissions")
     }
 
-    /// Whether it is a whole library of this machine's.
+    /// Checks that the file is a complete library for this machine.
     func check() throws(LoadError) {
         var start = [UInt8](repeating: 0, count: ELFSegments.headerLength)
         let length = unsafe pread(descriptor, &start, start.count, 0)
@@ -56,9 +57,10 @@ struct LibraryFile: ~Copyable {
         }
     }
 
-    /// The file was not replaced or written to since: what was opened by its name is this one.
+    /// Checks that the file has not been replaced or written to since, so that the library opened by its name is this
+    /// file.
     func checkIsStillThere() throws(LoadError) {
-        // `try?` because a file that is no longer there is no longer this one.
+        // `try?` because a missing file is not this one.
         guard (try? FileStatus(following: location))?.identity == identity else {
             throw LoadError(library: path, .libraryOpens, "it was changed while it was opened; try again")
         }
@@ -66,7 +68,7 @@ struct LibraryFile: ~Copyable {
 
     // MARK: Copies
 
-    /// `nil` where nothing can be written in the temporary folder.
+    /// `nil` if nothing can be written to the temporary folder.
     func copyIfPossible() -> LibraryCopy? {
         do throws(SystemCallError) { return try LibraryCopy(of: location, descriptor) } catch { return nil }
     }

@@ -2,18 +2,19 @@
 
 import Synchronization
 
-/// The files that this process has opened as libraries, and the names under which it did.
+/// The files that this process has opened as libraries, and the names under which it opened them.
 ///
-/// The dynamic linker never looks at a file twice: a name that it knows, and an inode that it knows under any name, are the library that it has, whatever
-/// the file holds now (`dlopen(3)`). So a file that has taken another's name is opened under another spelling of that name; and a file that was written
-/// over, whose inode is the old one, can only be opened as a copy.
+/// The dynamic linker never opens a file twice (`dlopen(3)`). If it knows the name, or the inode under any name, it
+/// returns the library that it has, whatever the file contains now. A file that has replaced another one is therefore
+/// opened under another spelling of the name. A file that was overwritten keeps its inode, so it can only be opened as
+/// a copy.
 final class LibraryNames: Sendable {
     static let shared = LibraryNames()
 
     enum Way: Equatable {
-        /// Open it under this name: the path, or another spelling of it.
+        /// Open the file under this name: the path, or another spelling of it.
         case name(String)
-        /// It was changed since it was opened, and is the same file to the linker.
+        /// The file was changed since it was opened, but is the same file to the linker.
         case needsCopy
     }
 
@@ -33,9 +34,9 @@ final class LibraryNames: Sendable {
 
     private let state = Mutex(State())
 
-    /// How to open the file that is at `path` now. Its name is taken from here on.
+    /// Returns how to open the current file at `path`, and reserves its name.
     ///
-    /// - Parameter path: with a slash.
+    /// - Parameter path: contains a slash.
     func way(to path: String, _ identity: FileStatus.Identity) -> Way {
         state.withLock { state in
             if let known = state.files[File(identity)] { return known.identity == identity ? .name(known.name) : .needsCopy }
@@ -49,13 +50,14 @@ final class LibraryNames: Sendable {
         }
     }
 
-    /// The file could not be opened, or another one was: what is at that path may be opened under another name.
+    /// Called if the file could not be opened, or if another one was opened. The file at that path may then be opened
+    /// under another name.
     func forget(_ identity: FileStatus.Identity) {
         state.withLock { _ = $0.files.removeValue(forKey: File(identity)) }
     }
 
-    /// Another name of the same file, in the same folder, so that what the library finds beside itself (`$ORIGIN`) is the same. No two numbers have one
-    /// spelling: a one is `./` behind the last slash, a zero another slash.
+    /// Another name of the same file in the same folder, so that the library finds the same files beside itself
+    /// (`$ORIGIN`). Each number has its own spelling: a one is `./` after the last slash, a zero another slash.
     static func spelling(_ number: UInt64, of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
         let digits = (0..<UInt64.bitWidth - number.leadingZeroBitCount).map { number >> $0 & 1 == 1 ? "./" : "/" }

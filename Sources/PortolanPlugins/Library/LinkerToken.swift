@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the dynamic linker replaces in a library's path, also in one that `dlopen(3)` is given (`ld.so(8)`, "Dynamic string tokens").
+/// The tokens that the dynamic linker replaces in a library's path, including the path passed to `dlopen(3)`
+/// (`ld.so(8)`, "Dynamic string tokens").
 ///
-/// There is no way to write such a path so that it is taken as it stands. A path that leads there through `/proc/self/fd` would be: but then that is the
-/// library's name to debuggers, and the folder in which `$ORIGIN` of its run path has its own libraries looked for.
+/// Such a path cannot be escaped. A path through `/proc/self/fd` would work. But debuggers would then show that path as
+/// the library's name, and `$ORIGIN` in its run path would refer to that folder.
 package enum LinkerToken {
     private static let names = ["ORIGIN", "LIB", "PLATFORM"].map { Array($0.utf8) }
 
-    /// Why the library at `path` can't be opened by that path, and what to do about it; `nil` where it can.
+    /// Returns why the library at `path` cannot be opened by that path, and how to fix it; `nil` if it can be opened.
     package static func objection(to path: String) -> String? {
         first(in: path).map { token in
             "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened; "
@@ -15,7 +16,7 @@ package enum LinkerToken {
         }
     }
 
-    /// The first one, as it stands there.
+    /// The first token, as it appears in the path.
     static func first(in path: String) -> String? {
         let bytes = Array(path.utf8)
         for index in bytes.indices where bytes[index] == UInt8(ascii: "$") {

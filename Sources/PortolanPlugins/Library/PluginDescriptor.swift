@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// A plugin's description of itself, checked.
+/// A plugin's checked description.
 @safe
 struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let identifier: String
@@ -13,9 +13,9 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
     let handlers: [HandlerDescriptor]
     private let functions: portolan_plugin
 
-    /// Asks the library for its descriptor.
+    /// Reads the library's descriptor.
     ///
-    /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the rule that the library breaks.
+    /// - Throws: ``LoadError/Code/pluginNotLoadable`` with the rule that the library violates.
     init(of library: SharedLibrary) throws(LoadError) {
         guard let symbol = unsafe library.symbol("portolan_plugin_entry") else {
             throw LoadError(
@@ -67,7 +67,7 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
 
     // MARK: Its functions
 
-    /// Starts an instance. No `init` function means no state.
+    /// Starts an instance. A plugin without an `init` function has no state.
     func start(_ host: UnsafeMutablePointer<portolan_host>) throws(LoadError) -> UnsafeMutableRawPointer? {
         guard let function = unsafe functions.`init` else { return nil }
         var state: UnsafeMutableRawPointer?

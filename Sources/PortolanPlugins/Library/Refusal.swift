@@ -9,16 +9,17 @@ import PortolanCore
     import Musl
 #endif
 
-/// What a function gives to the `portolan_refusal` that it is lent. The last one counts; what comes from another thread does not.
+/// Receives the error that a function gives to its `portolan_refusal`. The last one counts. Errors from other threads
+/// are ignored.
 final class Refusal {
     typealias Reason = Result<LoadError, ContractViolation>
 
     private var reason: Reason?
     private let thread = pthread_self()
 
-    /// Calls `body` with a refusal to give to.
+    /// Calls `body` with a `portolan_refusal`.
     ///
-    /// - Returns: what was given, or `nil`.
+    /// - Returns: the given error, or `nil`.
     static func collect(_ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) -> Reason? {
         let refusal = Refusal()
         let table = unsafe CallbackTable(

@@ -8,17 +8,19 @@ import PortolanCore
     import Musl
 #endif
 
-/// A shared library that was opened, and is never closed: Swift's runtime keeps pointers into every library that holds Swift code.
+/// An opened shared library. It is never closed, because Swift's runtime keeps pointers into every library that
+/// contains Swift code.
 @safe
 struct SharedLibrary: @unchecked Sendable {  // … because the handle is never closed, and dlsym(3) is thread-safe
-    /// As it was given.
+    /// The path as it was given.
     let path: String
     private let handle: UnsafeMutableRawPointer
 
-    /// Opens the library at `path`, which is looked for nowhere else: the file that is there now, also where another one was opened by that name.
+    /// Opens the library that is at `path` now, even if another one was opened by that path before. Searches no other
+    /// folders.
     ///
-    /// - Parameter copying: opens a copy, if one can be made: the file may then be written over.
-    /// - Throws: ``LoadError/Code/pluginNotLoadable``: what is wrong with the file and how to mend it.
+    /// - Parameter copying: whether to open a copy, if one can be made; the file may then be overwritten.
+    /// - Throws: ``LoadError/Code/pluginNotLoadable`` with the problem of the file and how to fix it.
     init(at path: String, copying: Bool = false) throws(LoadError) {
         self.path = path
         if let objection = LinkerToken.objection(to: path) { throw LoadError(library: path, .libraryOpens, objection) }
@@ -68,7 +70,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
 }
 
 extension LoadError {
-    /// A library that can't be used as a plugin: which, by which rule, and why.
+    /// The error for a library that cannot be used as a plugin: the library, the rule and the reason.
     init(library path: String, _ rule: ContractRule, _ detail: String) {
         self.init(.pluginNotLoadable, message: Text.oneLine("\(rule.id): the plugin library '\(path)' can't be used: \(detail)"))
     }

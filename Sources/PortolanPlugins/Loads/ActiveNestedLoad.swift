@@ -4,14 +4,15 @@ import CPortolan
 import PortolanCore
 import Synchronization
 
-/// What is behind a `portolan_nested`: an inner load that a plugin's load has open.
+/// The host side of a `portolan_nested`: a nested load that a plugin's load has opened.
 ///
-/// It lives until the outer load was destroyed: what a plugin still holds after `close` is a mistake that is seen, not a dangling pointer.
+/// It lives until the parent load was destroyed. If a plugin uses it after `close`, the host therefore detects the
+/// violation; there is no dangling pointer.
 @safe
 final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is read only, and the rest is locked
     private enum State {
         case open(InnerLoad)
-        /// The outer load is over, or never could open one.
+        /// The parent load is over, or could not open a nested load.
         case idle
         /// The plugin closed it.
         case closed
@@ -20,7 +21,8 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
     private let state: Mutex<State>
     private weak let load: HostedLoad?
 
-    /// What `open` gives when no inner load may be opened: it says that the outer load is over, and can be closed.
+    /// The result of `open` if no nested load may be opened. It reports that the parent load is over, and may be
+    /// closed.
     static let none = ActiveNestedLoad(inner: nil, load: nil)
 
     private init(inner: InnerLoad?, load: HostedLoad?) {
@@ -40,7 +42,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
         }
     }
 
-    /// Ends the inner load, for the host's reasons. Any thread.
+    /// Ends the nested load; called by the host. Any thread.
     func letGo() {
         inner?.close()
     }
@@ -57,7 +59,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
         return unsafe Unmanaged<ActiveNestedLoad>.fromOpaque(address).takeUnretainedValue()
     }
 
-    // MARK: What the plugin asks
+    // MARK: Calls by the plugin
 
     static func open(in load: HostedLoad, _ change: UnsafePointer<portolan_change>?) -> ActiveNestedLoad {
         guard load.isInCall else {
@@ -71,7 +73,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
             unsafe read = try portolan_change.read(change)
             request = try unsafe load.request.applying(read)
         } catch  where error.rule == .redirectParses {
-            // What is wrong with the URL, `response` tells.
+            // `response` reports the error of the URL.
             load.open(open)
             open.inner?.fail(LoadError(.badURL, message: Text.oneLine(error.detail)))
             return open
@@ -122,7 +124,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
         inner?.close()
     }
 
-    /// The place for an answer, if the plugin gave one.
+    /// The output pointer, unless the plugin passed NULL, which is a violation.
     private func placed<Value>(_ place: UnsafeMutablePointer<Value>?) -> UnsafeMutablePointer<Value>? {
         if unsafe place == nil {
             load?.cut(by: ContractViolation(.structsAreWhole, "NULL was given where the answer of an inner load is to be put"))
@@ -130,7 +132,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
         return unsafe place
     }
 
-    /// The outer load, where this thread may ask for the inner one.
+    /// The parent load, if this thread may use the nested load.
     private func callable() -> HostedLoad? {
         guard let load else { return nil }
         guard load.isInCall else {
@@ -144,7 +146,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
         return load
     }
 
-    /// What the inner load has, waited for where the outer load waits; `nil` where the outer load is over.
+    /// The state of the nested load. Waits if the parent load is blocking. `nil` if the parent load is over.
     private func pull<Value>(_ poll: (InnerLoad) -> InnerLoad.Pull<Value>) -> InnerLoad.Pull<Value>? {
         guard let load = callable(), let inner else { return nil }
         let waited = load.calls.wait { () -> InnerLoad.Pull<Value>? in
@@ -167,7 +169,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
 struct NestedTable: Sendable {
     static let identifier = PORTOLAN_NESTED
 
-    /// Lives as long as the process, as plugins may keep it.
+    /// Lives as long as the process, because plugins may retain it.
     nonisolated(unsafe) static let pointer: UnsafePointer<portolan_nested_table> = {  // … because it never changes
         let table = UnsafeMutablePointer<portolan_nested_table>.allocate(capacity: 1)
         unsafe table.initialize(

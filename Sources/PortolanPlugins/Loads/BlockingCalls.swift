@@ -3,13 +3,13 @@
 import CPortolan
 import PortolanCore
 
-/// A blocking load: one function on a thread of the pool, whose client calls wait.
+/// A blocking load: one function on a thread of the pool. Its client calls wait.
 final class BlockingCalls: LoadCalls {
     private struct State {
         var life = BlockingLoadState()
-        /// The reader wants more; comes once for each pause, perhaps before the pause is seen here.
+        /// Whether the consumer requested more. Set once for each pause, possibly before this load has paused.
         var isResumed = false
-        /// Rises when something that is waited for may be there.
+        /// Incremented when a value that the load waits for may be available.
         var signals = 0
     }
 
@@ -54,7 +54,7 @@ final class BlockingCalls: LoadCalls {
         load.closeNested()
         switch action {
         case .nothing: break
-        // Whoever stops a load waits neither for the plugin's `stop` nor for its threads to be joined.
+        // The caller of `stop` waits neither for the plugin's `stop` nor until its threads have ended.
         case .callStop: load.plugin.helpers.run(isNested: load.isNested) { [self] in callStop(load) }
         case .destroy: load.plugin.helpers.run(isNested: load.isNested) { load.destroy() }
         }
@@ -73,7 +73,7 @@ final class BlockingCalls: LoadCalls {
         notify(load)
     }
 
-    /// A blocking load has nothing watched.
+    /// Does nothing: a blocking load cannot watch descriptors.
     func becameReady(_ load: HostedLoad) {}
 
     func noteEnd() {
@@ -95,7 +95,7 @@ final class BlockingCalls: LoadCalls {
         }
     }
 
-    /// `poll` is asked without a lock, as it may call others; what comes meanwhile is seen by the signals.
+    /// Calls `poll` without a lock, because it may call other code. `signals` reveals events that arrive meanwhile.
     func wait<Value>(until poll: () -> Value?) -> Waited<Value> {
         monitor.withLock { $0.life.beginWait() }
         while true {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a blocking load as its plugin sees it: decides when `run`, `stop` and `destroy` may be called.
+/// The life cycle of a blocking load as its plugin sees it. Decides when `run`, `stop` and `destroy` may be called.
 ///
 ///     made → queued → running → returned → destroyed
 ///       └───────┴──────── stopped first ──────┘
 ///
-/// `stop` comes at most once, only while `run` runs, and not when the load knows already that it is over.
+/// `stop` is called at most once, only while `run` is running, and not if the load already knows that it is over.
 struct BlockingLoadState: Hashable {
     enum Phase: Hashable, CaseIterable {
         case made
@@ -14,13 +14,14 @@ struct BlockingLoadState: Hashable {
         case running
         /// `run` has returned.
         case returned
-        /// `destroy` is called, or was.
+        /// `destroy` is running or has returned.
         case destroyed
     }
 
     enum StopCall: Hashable, CaseIterable {
         case none
-        /// The load's own thread stopped it, from inside a client call: it can't call `stop`, so another one will.
+        /// The load was stopped on its own thread, inside a client call. This thread cannot call `stop`, so another one
+        /// will.
         case owed
         case running
         case returned
@@ -28,20 +29,20 @@ struct BlockingLoadState: Hashable {
 
     private(set) var phase = Phase.made
     private(set) var stopCall = StopCall.none
-    /// The load has reported its end, or a client call has told it that it is over.
+    /// Whether the load has reported its end, or a client call has returned that it is over.
     private(set) var knowsEnd = false
     private(set) var isStopped = false
-    /// The load is in a client call that waits, and will answer that the load is over as soon as it is.
+    /// Whether the load waits in a client call. That call will return PORTOLAN_STOPPED as soon as the load is over.
     private(set) var isWaiting = false
 
-    /// - Returns: whether a thread is to be found for it.
+    /// - Returns: whether the load needs a thread.
     mutating func start() -> Bool {
         guard phase == .made else { return false }
         phase = .queued
         return true
     }
 
-    /// The thread is there.
+    /// Called when a thread is available.
     ///
     /// - Returns: whether to call `run`.
     mutating func enter() -> Bool {
@@ -53,7 +54,7 @@ struct BlockingLoadState: Hashable {
     enum StopAction: Hashable {
         case nothing
         case callStop
-        /// `run` was never called, and will not be.
+        /// `run` was not called, and will not be.
         case destroy
     }
 
@@ -76,7 +77,7 @@ struct BlockingLoadState: Hashable {
         }
     }
 
-    /// The load has reported its end, or is being told.
+    /// The load has reported its end, or is being notified of it.
     mutating func noteEnd() {
         knowsEnd = true
         if stopCall == .owed { stopCall = .none }
@@ -90,9 +91,9 @@ struct BlockingLoadState: Hashable {
         isWaiting = false
     }
 
-    /// A client call without an answer returns to the load, so the load does not learn that it is over.
+    /// Called when a client call without a result returns. The load does not learn from it that it is over.
     ///
-    /// - Returns: whether to have `stop` called on another thread.
+    /// - Returns: whether another thread must call `stop`.
     mutating func takeOwedStop() -> Bool {
         guard stopCall == .owed else { return false }
         stopCall = .running
@@ -103,16 +104,16 @@ struct BlockingLoadState: Hashable {
         stopCall = .returned
     }
 
-    /// `run` has returned.
+    /// Called when `run` has returned.
     ///
-    /// - Returns: whether the load still owes its end.
+    /// - Returns: whether the load has violated the contract by not reporting its end.
     mutating func leave() -> Bool {
         phase = .returned
         if stopCall == .owed { stopCall = .none }
         return !knowsEnd && !isStopped
     }
 
-    /// - Returns: whether to call `destroy` now; `false` while `stop` has yet to return.
+    /// - Returns: whether to call `destroy` now; `false` until `stop` has returned.
     mutating func destroy() -> Bool {
         guard phase == .returned, stopCall != .running else { return false }
         phase = .destroyed

@@ -3,11 +3,11 @@
 import PortolanCore
 import Synchronization
 
-/// The one question that a load may have open, and where its answer goes. Any thread.
+/// The only challenge that a load may have open, and its answer. Any thread.
 final class ChallengeSlot: Sendable {
     private enum State {
         case none
-        /// `isDeferred`: the plugin was told that the answer comes later.
+        /// `isDeferred`: the plugin was notified that the answer comes later.
         case asked(number: Int, isDeferred: Bool)
         case answered(ChallengeAnswer)
     }
@@ -15,16 +15,16 @@ final class ChallengeSlot: Sendable {
     private struct Slot {
         var state = State.none
         var kind = ProtectionSpace.Kind.password(scheme: "")
-        /// Weak, so that a challenge that everybody drops answers itself.
+        /// Weak, so that a challenge that is released without an answer answers itself.
         weak var challenge: AuthenticationChallenge?
         var count = 0
     }
 
     private let slot = Mutex(Slot())
 
-    /// Opens a question.
+    /// Opens a challenge.
     ///
-    /// - Returns: its number; `nil` where one is open already.
+    /// - Returns: its number; `nil` if one is already open.
     func open(_ kind: ProtectionSpace.Kind) -> Int? {
         slot.withLock { slot in
             guard case .none = slot.state else { return nil }
@@ -39,9 +39,9 @@ final class ChallengeSlot: Sendable {
         slot.withLock { $0.challenge = challenge }
     }
 
-    /// Takes the answer to question `number`; one to a question that was withdrawn is dropped.
+    /// Stores the answer to challenge `number`. Drops it if the challenge was withdrawn.
     ///
-    /// - Returns: whether the plugin is to be called with it.
+    /// - Returns: whether the plugin must be called with the answer.
     func put(_ answer: ChallengeAnswer, to number: Int) -> Bool {
         slot.withLock { slot in
             guard case .asked(number, let isDeferred) = slot.state else { return false }
@@ -50,7 +50,7 @@ final class ChallengeSlot: Sendable {
         }
     }
 
-    /// Takes the answer out; `nil` where there is none yet.
+    /// Removes and returns the answer; `nil` if there is none yet.
     func take() -> (answer: ChallengeAnswer, kind: ProtectionSpace.Kind)? {
         slot.withLock { slot in
             guard case .answered(let answer) = slot.state else { return nil }
@@ -59,9 +59,9 @@ final class ChallengeSlot: Sendable {
         }
     }
 
-    /// The plugin is told to wait.
+    /// Called before the plugin is notified that the answer comes later.
     ///
-    /// - Returns: whether the answer is there already, so that the plugin is to be called at once.
+    /// - Returns: whether the answer has already arrived, so that the plugin must be called at once.
     func deferAnswer() -> Bool {
         slot.withLock { slot in
             switch slot.state {
@@ -74,9 +74,9 @@ final class ChallengeSlot: Sendable {
         }
     }
 
-    /// Withdraws the question.
+    /// Withdraws the challenge.
     ///
-    /// - Returns: the challenge, if somebody still has it to answer.
+    /// - Returns: the challenge, if it is not answered and still exists.
     func withdraw() -> AuthenticationChallenge? {
         slot.withLock { slot in
             defer { slot.state = .none }

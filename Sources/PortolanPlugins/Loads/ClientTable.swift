@@ -3,7 +3,8 @@
 import CPortolan
 
 extension UnsafeMutablePointer<portolan_client> {
-    /// The load that this client serves, which outlives the call: nothing is counted on the way to it.
+    /// Calls `body` with the load that this client serves. The load outlives the call, so no reference counting is
+    /// needed.
     @inline(__always)
     func withLoad<Result>(_ body: (HostedLoad) -> Result) -> Result {
         unsafe CallbackTable.object(of: self, as: HostedLoad.self)._withUnsafeGuaranteedRef(body)
@@ -11,7 +12,7 @@ extension UnsafeMutablePointer<portolan_client> {
 }
 
 extension portolan_client {
-    /// The functions that a plugin's load calls, each of which finds its load and hands over.
+    /// The functions that a plugin's load calls. Each of them finds its load and forwards to it.
     init(ofHostedLoad: Void) {
         unsafe self.init(
             size: UInt32(MemoryLayout<portolan_client>.size),

@@ -4,12 +4,12 @@ import CPortolan
 import PortolanCore
 import Synchronization
 
-/// An event-driven load: every call into it is a turn, and no two turns run at the same time.
-final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `life` is touched only in a turn
+/// An event-driven load. All calls into it are serial.
+final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `life` is touched only in a serial call
     private let calls = SerialCalls()
     private var life = EventLoadState()
     private let waitsForThread = Atomic(false)
-    /// Whose threads it waits for.
+    /// The threads that this load waits for.
     private let helpers: HelperThreads
 
     init(helpers: HelperThreads) { self.helpers = helpers }
@@ -18,17 +18,17 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `li
     func resume(_ load: HostedLoad) { leave(.resume, load) }
     func stop(_ load: HostedLoad) { leave(.stop, load) }
     func answered(_ load: HostedLoad) { leave(.answered, load) }
-    /// Several of these may bring one call: one that comes when it has begun brings another.
+    /// Several of these calls may become one `woken`. A call that arrives after `woken` has begun causes another one.
     func notify(_ load: HostedLoad) { leave(.woken, load) }
 
     func becameReady(_ load: HostedLoad) { leave(.ready, load) }
 
-    /// A plugin's function may take its time, which is not to be the caller's.
+    /// Never calls the plugin on the caller's thread, because the plugin's function may take some time.
     private func leave(_ call: SerialCalls.Call, _ load: HostedLoad) {
         if calls.enqueue(call) { run(load) }
     }
 
-    /// A load that wakes itself all the time has a thread for so many turns; then those that wait for one come first.
+    /// The number of calls after which a load that always wakes itself yields its thread to waiting loads.
     private static let turnsInARow = 32
 
     private func run(_ load: HostedLoad) {
@@ -40,7 +40,7 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `li
     }
 
     var stallReason: String? {
-        // A call that is on its way to a thread waits for none.
+        // A call that is being handed to a thread does not wait for one.
         guard waitsForThread.load(ordering: .relaxed), helpers.isExhausted else { return nil }
         return "all \(HelperThreads.limit) threads for calls into its plugin are in calls that have not returned"
     }
@@ -50,10 +50,10 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `li
         case .start: unsafe load.inCall { unsafe load.table.start?($0) }
         case .resume:
             unsafe load.inCall { unsafe load.table.resume?($0) }
-            // What was noted in the pause, and not seen by the load just now.
+            // Reports what became ready during the pause, unless `resume` has handled it.
             if life.phase == .started { tellReady(load) }
         case .woken:
-            // It looks at all that may be ready.
+            // `woken` handles everything that may be ready.
             _ = load.watches?.takeNews(isPaused: life.isPaused)
             unsafe load.inCall { unsafe load.table.woken?($0) }
         case .ready: tellReady(load)
@@ -62,7 +62,7 @@ final class EventLoadCalls: LoadCalls, @unchecked Sendable {  // … because `li
         case .destroy: load.destroy()
         case nil: break
         }
-        if life.owesDestroy { _ = calls.enqueue(.destroy) }  // this thread runs, and comes to it
+        if life.owesDestroy { _ = calls.enqueue(.destroy) }  // this thread will make the call
     }
 
     private func tellReady(_ load: HostedLoad) {

@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// What a load asks its client for: its body, a stored response, a credential.
+/// The client functions that request something: the upload body, a stored response, a credential.
 extension HostedLoad {
     private static let stopped = Int64(PORTOLAN_STOPPED.rawValue)
     private static let later = Int64(PORTOLAN_WAIT.rawValue)
@@ -62,7 +62,7 @@ extension HostedLoad {
         }
     }
 
-    /// Has the load called, if it is one that is called; else lets a client function that waits look again. Any thread.
+    /// Makes the host call an event-driven load; makes a waiting client call of a blocking load poll again. Any thread.
     func wake() {
         calls.notify(self)
     }
@@ -92,7 +92,8 @@ extension HostedLoad {
         }
     }
 
-    /// Puts the question. The challenge is not kept here: when nobody keeps it, it answers itself.
+    /// Delivers the challenge. This load does not retain it, so a challenge that is released without an answer answers
+    /// itself.
     private func ask(_ contents: ChallengeContents) throws(ContractViolation) {
         guard let number = challenge.open(contents.space.kind) else {
             throw ContractViolation(.challengeIsComplete, "a second challenge came while the first was not answered; ask one at a time")
@@ -118,7 +119,7 @@ extension HostedLoad {
         return PORTOLAN_WAIT
     }
 
-    /// Calls `answered` with the answer, if it was not withdrawn meanwhile.
+    /// Calls `answered` with the answer, unless the challenge was withdrawn.
     func giveAnswer(_ body: (UnsafeMutableRawPointer, UnsafePointer<portolan_answer>) -> Void) {
         guard let (answer, kind) = challenge.take() else { return }
         let lent = unsafe CStorage(answer, to: kind)

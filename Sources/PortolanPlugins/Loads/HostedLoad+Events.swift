@@ -4,9 +4,9 @@ import CPortolan
 import HTTPTypes
 import PortolanCore
 
-/// What a load reports.
+/// The client functions that report events.
 extension HostedLoad {
-    /// Runs of body bytes are the hot path: one look at the thread, and on to the client.
+    /// Hot path for body bytes: compares the thread, then calls the client.
     func didLoad(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard isInCall else { return stray() }
         guard let bytes = unsafe bytes, UInt(bitPattern: length) <= Self.largestRun else { return unsafe didLoadNothing(bytes, length) }
@@ -14,7 +14,7 @@ extension HostedLoad {
         return flow == .keepGoing ? PORTOLAN_CONTINUE : goOn(flow)
     }
 
-    /// No process has so much memory to lend.
+    /// No process can have so much memory.
     private static var largestRun: UInt { 1 << 46 }
 
     private func didLoadNothing(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
@@ -55,7 +55,7 @@ extension HostedLoad {
             switch RedirectTarget(of: head) {
             case .url(let target):
                 return client.wasRedirected(to: try unsafe request.applying(read, movingTo: target), redirectResponse: head)
-            // Delivered, it is refused as any handler's is.
+            // If the response is delivered, the core rejects it as for any handler.
             case .malformed, .ambiguous: return .keepGoing
             case .noRedirect, .unnamed:
                 throw ContractViolation(
@@ -92,7 +92,7 @@ extension HostedLoad {
         client.didFail(with: failure)
     }
 
-    /// The load knows that it is over, so it is not stopped any more.
+    /// The load knows that it is over, so it must not be stopped any more.
     private func endsItself() {
         wipeAnswer()
         watches?.giveUp()
@@ -101,27 +101,31 @@ extension HostedLoad {
     }
 
     func didReach(_ step: portolan_step) {
-        // Steps of a later version are none that a client of this one knows.
+        // Ignores steps of later versions, because a client of this version does not know them.
         reporting { () throws(ContractViolation) in
             if let step = LoadStep(rawValue: step.rawValue) { client.didReach(step) }
         }
     }
 }
 
-/// How each of them begins and returns.
+/// How each client function begins and returns.
 extension HostedLoad {
     func stray() -> portolan_flow {
         strayCall()
         return PORTOLAN_STOPPED
     }
 
-    /// Ends the load for a breach that a function with an answer commits, and tells it so.
+    /// Ends the load for a violation in a function with a result.
+    ///
+    /// - Returns: PORTOLAN_STOPPED, which notifies the load.
     func violate(_ violation: ContractViolation) -> portolan_flow {
         cut(by: violation)
         return stopped()
     }
 
-    /// Tells the load that it is over.
+    /// Records that the load is notified of its end.
+    ///
+    /// - Returns: PORTOLAN_STOPPED.
     func stopped() -> portolan_flow {
         watches?.giveUp()
         calls.noteEnd()
@@ -129,7 +133,7 @@ extension HostedLoad {
         return PORTOLAN_STOPPED
     }
 
-    /// The client's answer, waited out where it is a pause and the load waits.
+    /// Converts the client's flow decision. If it is a pause, a blocking load waits until it ends.
     func goOn(_ flow: Flow) -> portolan_flow {
         switch flow {
         case .keepGoing: return PORTOLAN_CONTINUE
@@ -140,7 +144,7 @@ extension HostedLoad {
         }
     }
 
-    /// An event that has an answer.
+    /// Reports an event that returns a flow decision.
     func answering(_ deliver: () throws(ContractViolation) -> Flow) -> portolan_flow {
         guard isInCall else { return stray() }
         wipeAnswer()
@@ -151,7 +155,7 @@ extension HostedLoad {
         }
     }
 
-    /// An event that has none.
+    /// Reports an event that returns nothing.
     func reporting(_ deliver: () throws(ContractViolation) -> Void) {
         guard isInCall else { return strayCall() }
         wipeAnswer()

@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// What an event-driven load has the host watch.
+/// The functions with which an event-driven load watches descriptors and timers.
 extension HostedLoad {
     func watch(_ descriptor: Int32, for readiness: Int32) -> Int32 {
         guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
@@ -42,7 +42,7 @@ extension HostedLoad {
         openWatches()?.takeFired(timer) == true ? 1 : 0
     }
 
-    /// `nil` where this load may not watch, or is over, and then knows it.
+    /// `nil` if this load may not watch, or if it is over; the load is then notified of its end.
     private func openWatches() -> DescriptorWatches? {
         guard isInCall else {
             strayCall()
@@ -76,7 +76,7 @@ extension HostedLoad {
 struct WatchTable: Sendable {
     static let identifier = PORTOLAN_WATCH
 
-    /// Lives as long as the process, as plugins may keep it.
+    /// Lives as long as the process, because plugins may retain it.
     nonisolated(unsafe) static let pointer: UnsafePointer<portolan_watch_table> = {  // … because it never changes
         let table = UnsafeMutablePointer<portolan_watch_table>.allocate(capacity: 1)
         unsafe table.initialize(

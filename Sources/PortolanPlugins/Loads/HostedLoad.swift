@@ -10,10 +10,11 @@ import Synchronization
     import Musl
 #endif
 
-/// One load of a plugin's, from `make` until `destroy` has returned: what its client functions find behind their `portolan_client`.
+/// One load of a plugin, from `make` until `destroy` has returned. The client functions find it through their
+/// `portolan_client`.
 ///
-/// A client function looks first whether it is called on the thread that is in the load just now (``isInCall``); so everything marked
-/// *in call* needs no lock.
+/// A client function first checks that it runs on the thread that is in a call into the load (``isInCall``). Members
+/// marked *in call* are therefore not locked.
 @safe
 final class HostedLoad: @unchecked Sendable {  // … because what is not atomic or locked is touched only in a call into the load
     enum Stage: UInt8, AtomicRepresentable {
@@ -36,15 +37,15 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     let client: any ProtocolClient
     let calls: any LoadCalls
     private let requestImage: CStorage<portolan_request>
-    /// A variable only because a constant of this kind can't be looked into.
+    /// A variable only because a constant of this type cannot be inspected.
     private var cachedImage: CStorage<portolan_response>?
     private let clientTable: CallbackTable<portolan_client>
-    /// What `make` returned.
+    /// The result of `make`.
     private var pointer: UnsafeMutableRawPointer?
 
     // On any thread.
     let stage = Atomic(Stage.making)
-    /// The thread that is in a call into the load, in which client functions may be called; 0: none.
+    /// The thread that is in a call into the load and may call the client functions; 0 if there is none.
     private let owner = Atomic<UInt>(0)
     private let isOverFlag = Atomic(false)
     private let isCut = Atomic(false)
@@ -55,7 +56,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     let upload: UploadReader
     let stored: StoredBody
     private var answer: CStorage<portolan_answer>?
-    /// What it has watched, once it has.
+    /// The watches; `nil` until the load first watches something.
     var watches: DescriptorWatches?
 
     init(
@@ -81,11 +82,11 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     var table: portolan_load_table { handler.loads }
     var isNested: Bool { request.nestingDepth > 0 }
 
-    // MARK: Its life
+    // MARK: Life cycle
 
     /// Calls `make`.
     ///
-    /// - Throws: why the plugin refuses.
+    /// - Throws: the reason why the plugin refuses the load.
     func make() throws(LoadError) {
         var made: UnsafeMutableRawPointer?
         let cached = unsafe cachedImage?.pointer
@@ -95,7 +96,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         if let made = unsafe made {
             unsafe pointer = made
             plugin.loadBegan()
-            // The plugin has the client's address now: this object stays until `destroy` has returned.
+            // The plugin now has the client's address, so this object is retained until `destroy` has returned.
             unsafe _ = Unmanaged.passRetained(self)
             stage.store(.made, ordering: .sequentiallyConsistent)
             stopIfCut()
@@ -109,7 +110,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         }
     }
 
-    /// Calls `body` with the load; meanwhile this thread may call the client.
+    /// Calls `body` with the load. This thread may call the client meanwhile.
     func inCall(_ body: (UnsafeMutableRawPointer) -> Void) {
         stage.store(.active, ordering: .relaxed)
         owner.store(Self.currentThread, ordering: .releasing)
@@ -123,7 +124,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         if let pointer = unsafe pointer { unsafe body(pointer) }
     }
 
-    /// Calls `destroy`, and lets go of everything. Once.
+    /// Calls `destroy`, and releases everything. Called once.
     func destroy() {
         stage.store(.destroying, ordering: .releasing)
         watches?.giveUp()
@@ -137,7 +138,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         unsafe Unmanaged.passUnretained(self).release()
     }
 
-    // MARK: Who may call
+    // MARK: Thread checks
 
     static var currentThread: UInt { UInt(pthread_self()) }
 
@@ -146,7 +147,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         @inline(__always) get { owner.load(ordering: .relaxed) == Self.currentThread }
     }
 
-    /// Nobody wants the rest.
+    /// Whether the load is over, so that its events are not delivered any more.
     var isOver: Bool { isOverFlag.load(ordering: .acquiring) }
 
     func noteOver() {
@@ -162,43 +163,44 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         return unsafe self.answer?.pointer
     }
 
-    // MARK: Ending it
+    // MARK: Ending the load
 
-    /// From the core: nobody wants the rest. Any thread.
+    /// Stops the load; called by the core. Any thread.
     func stop() {
         noteOver()
-        guard !isCut.load(ordering: .acquiring) else { return }  // whoever cut it off stops it
+        guard !isCut.load(ordering: .acquiring) else { return }  // the caller of `cut` stops it
         calls.stop(self)
     }
 
-    /// Ends the load for a breach. Any thread.
+    /// Ends the load for a violation. Any thread.
     func cut(by violation: ContractViolation) {
         guard !isOver else { return report(violation) }
         cut(with: LoadError(violation, by: handler.identifier))
     }
 
-    /// Ends the load: the client hears `error`, and then the plugin is told to stop. Any thread.
+    /// Ends the load: the client receives `error`, then the plugin's `stop` is called. Any thread.
     func cut(with error: LoadError) {
         guard !isCut.exchange(true, ordering: .sequentiallyConsistent) else { return }
         noteOver()
-        // From here on no thread is in the load: what it still calls is answered here, and is not a second breach.
+        // From here on, no thread is in the load. Its later calls are rejected here, and are not a second violation.
         owner.store(0, ordering: .releasing)
         client.didFail(with: error)
         stopIfCut()
     }
 
-    /// A load that is cut off in its own `make` can't be stopped before there is one: then `make` does it, as the one or the other sees.
+    /// A load that is cut in its own `make` cannot be stopped before it exists. `make` then stops it; the order of the
+    /// two atomics ensures that one side does.
     private func stopIfCut() {
         guard isCut.load(ordering: .sequentiallyConsistent), stage.load(ordering: .sequentiallyConsistent) != .making else { return }
         calls.stop(self)
     }
 
-    /// A breach that can't end the load, because it is over.
+    /// Logs a violation that cannot end the load, because the load is over.
     func report(_ violation: ContractViolation) {
         plugin.report(violation, by: handler.identifier)
     }
 
-    /// A client function was called where none may be.
+    /// Handles a client function that was called on a wrong thread or at a wrong time.
     func strayCall() {
         guard !isCut.load(ordering: .acquiring) else { return }
         switch stage.load(ordering: .acquiring) {
@@ -213,14 +215,14 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         }
     }
 
-    // MARK: Loads inside
+    // MARK: Nested loads
 
     func open(_ inner: ActiveNestedLoad) {
         nested.withLock { $0.append(inner) }
         if isOver { inner.letGo() }
     }
 
-    /// The outer load is over: so are those inside. What the plugin holds of them stays valid.
+    /// Ends the nested loads, because the parent load is over. The plugin's pointers to them stay valid.
     func closeNested() {
         for open in nested.withLock({ $0 }) { open.letGo() }
     }

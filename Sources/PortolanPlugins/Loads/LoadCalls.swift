@@ -2,7 +2,8 @@
 
 import CPortolan
 
-/// How the host calls into a load, and how the load's client functions wait: all that differs between the two styles.
+/// How the host calls into a load, and how the load's client functions wait: the only differences between the two
+/// styles.
 protocol LoadCalls: AnyObject, Sendable {
     // From the core, on any thread.
     func start(_ load: HostedLoad)
@@ -10,31 +11,31 @@ protocol LoadCalls: AnyObject, Sendable {
     func stop(_ load: HostedLoad)
 
     // From elsewhere, on any thread.
-    /// Why the plugin was not called yet, though it is to be; `nil` where it was.
+    /// Why a pending call into the plugin has not been made yet; `nil` if none is delayed.
     var stallReason: String? { get }
-    /// What the load waits for may be there.
+    /// Something that the load waits for may be available.
     func notify(_ load: HostedLoad)
-    /// A challenge whose question has returned was answered.
+    /// A challenge was answered after its client function had returned.
     func answered(_ load: HostedLoad)
 
-    /// Something that the load has watched is ready.
+    /// Something that the load watches is ready.
     func becameReady(_ load: HostedLoad)
 
     // From a client function, on the thread that is in the load.
-    /// The load reports its end, or is told of it.
+    /// The load has reported its end, or is being notified of it.
     func noteEnd()
-    /// A client function without an answer returns.
+    /// A client function without a result returns.
     func clientReturned(_ load: HostedLoad)
-    /// Waits for the reader, or says `PORTOLAN_PAUSE`.
+    /// Waits for the consumer, or returns `PORTOLAN_PAUSE`.
     func pause() -> portolan_flow
-    /// Waits until `poll` gives a value, or does not wait.
+    /// Waits until `poll` returns a value, or returns at once.
     func wait<Value>(until poll: () -> Value?) -> Waited<Value>
 }
 
-/// How a wait ended.
+/// The result of a wait.
 enum Waited<Value> {
     case value(Value)
-    /// The load does not wait: it is called when it is worth asking again.
+    /// The load does not wait. It is called when polling again makes sense.
     case later
     case stopped
 }

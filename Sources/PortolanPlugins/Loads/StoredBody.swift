@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// The body of the stored response that a load was made with, read from any offset. In call.
+/// The body of the stored response that was passed to `make`, readable from any offset. In call.
 final class StoredBody {
     private let body: Body?
     private var reader: (any BodyReader)?
@@ -12,15 +12,15 @@ final class StoredBody {
         self.body = body
     }
 
-    /// Reads into `buffer` from `offset`. Waits for what is not there yet: stores keep what they have close by.
+    /// Reads into `buffer` from `offset`. Waits for bytes that are not available yet; stores have their data close by.
     ///
-    /// - Returns: the number of bytes, 0 behind the last.
+    /// - Returns: the number of bytes; 0 at or after the end.
     func read(from offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
         guard let body, offset >= 0 else { return 0 }
         if offset < position { close() }
         let reader = try openReader(of: body)
         while position < offset {
-            // Bytes before the offset are read over, in the memory that those behind it will take.
+            // Skips the bytes before the offset by reading them into the same buffer.
             let room = min(Int(clamping: offset - position), buffer.count)
             let count = try unsafe Self.read(reader, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
             guard count > 0 else { return 0 }
@@ -61,7 +61,7 @@ final class StoredBody {
 }
 
 extension Bool {
-    /// Lets it down where it is up.
+    /// Resets the flag if it is set.
     fileprivate mutating func takeTrue() -> Void? {
         guard self else { return nil }
         self = false

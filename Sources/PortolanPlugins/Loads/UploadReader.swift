@@ -3,7 +3,7 @@
 import PortolanCore
 import Synchronization
 
-/// The upload body of one load, as `read_body` and `rewind_body` know it. In call.
+/// The upload body of one load for `read_body` and `rewind_body`. In call.
 final class UploadReader {
     enum Read {
         case bytes(Int)
@@ -11,7 +11,7 @@ final class UploadReader {
         case failed(LoadError)
     }
 
-    /// A new body that was asked for.
+    /// The state of a request for a new body.
     private enum Renewal {
         case none
         case asked
@@ -23,7 +23,7 @@ final class UploadReader {
     private var taken: Int64 = 0
     /// The last total that the load reported as sent.
     private(set) var sent: Int64 = 0
-    /// An inner load has taken the body over.
+    /// Whether a nested load has taken over the body.
     private var isHandedOver = false
     private let renewal = Mutex(Renewal.none)
 
@@ -33,9 +33,9 @@ final class UploadReader {
 
     var length: Int64? { body?.length }
 
-    /// Reads into `buffer` what is there.
+    /// Reads the available bytes into `buffer`.
     ///
-    /// - Parameter whenReady: called when another read is worth while, after the answer `nil`.
+    /// - Parameter whenReady: called after the result `nil`, when another read makes sense.
     func read(into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Read? {
         guard let body, !isHandedOver else { return .end }
         let reader: any BodyReader
@@ -77,9 +77,9 @@ final class UploadReader {
         LoadError(.bodyFailed, message: "the upload body could not be read", cause: cause)
     }
 
-    /// Notes a total of sent bytes.
+    /// Records the total number of sent bytes.
     ///
-    /// - Returns: how many were sent since the last.
+    /// - Returns: the number of bytes sent since the last call.
     /// - Throws: ORDER-09.
     func noteSent(_ total: Int64) throws(ContractViolation) -> Int64 {
         guard total >= sent, total <= length ?? .max else {
@@ -91,11 +91,11 @@ final class UploadReader {
         return total - sent
     }
 
-    /// Goes back to the start.
+    /// Rewinds the body to its start.
     ///
     /// - Parameters:
-    ///   - ask: asks the client for a new body; called where this one can't be read twice.
-    ///   - whenReady: called when it is worth asking again, after the answer `nil`.
+    ///   - ask: requests a new body from the client. Called if this body cannot be read twice.
+    ///   - whenReady: called after the result `nil`, when another call makes sense.
     /// - Returns: whether there is a body at its start.
     func rewind(
         asking ask: (@escaping @Sendable (Body?) -> Void) -> Void, whenReady: @escaping @Sendable () -> Void
@@ -113,7 +113,7 @@ final class UploadReader {
                 return false
             }
         }) {
-            // It holds the slot and not this object, which belongs to the load's calls.
+            // Captures the slot and not this object, which only the load's serial calls may use.
             ask { [slot = RenewalSlot(self)] body in
                 slot.take(body)
                 whenReady()
@@ -130,7 +130,7 @@ final class UploadReader {
         return true
     }
 
-    private struct RenewalSlot: @unchecked Sendable {  // … because of the upload only the mutex is touched
+    private struct RenewalSlot: @unchecked Sendable {  // … because only the upload's mutex is touched
         private let upload: UploadReader
         init(_ upload: UploadReader) { self.upload = upload }
         func take(_ body: Body?) { upload.renewal.withLock { $0 = .came(body) } }
@@ -144,7 +144,7 @@ final class UploadReader {
         sent = 0
     }
 
-    /// The body goes to an inner load; this one sees its end.
+    /// Hands the body over to a nested load. This load then sees its end.
     func handOver() {
         isHandedOver = true
         close()

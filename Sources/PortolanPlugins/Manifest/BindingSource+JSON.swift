@@ -3,7 +3,7 @@
 import PortolanBinding
 import PortolanJSON
 
-/// The shape of a manifest's `binding`. What it means is the program checker's to judge.
+/// Parses the structure of a manifest's `binding`. `BindingProgram` checks its semantics.
 extension BindingSource {
     static let names = ["library", "functions", "callbacks", "setup", "steps", "error", "stop"]
 
@@ -43,7 +43,7 @@ extension CallbackSource {
 }
 
 extension ArgumentSource {
-    /// - Parameter isTyped: whether `{"TYPE": value}` may stand here.
+    /// - Parameter isTyped: whether `{"TYPE": value}` is allowed.
     fileprivate init(_ value: JSONValue, isTyped: Bool = false) throws(ManifestProblem) {
         switch value {
         case .null: self = .null

@@ -3,23 +3,23 @@
 import PortolanCore
 import PortolanJSON
 
-/// What a plugin promises of some URLs, so that others can judge it.
+/// A plugin's promises for some URLs, which a conformance runner checks.
 public struct ConformanceSection: Hashable, Sendable {
     public var loads: [ConformanceLoad]
 
-    /// A section by itself, as JSON5.
+    /// Parses a separate conformance section, in JSON5.
     ///
     /// - Parameters:
     ///   - bytes: the document.
-    ///   - path: of the file, for errors.
+    ///   - path: the file's path, for errors.
     public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try Self(value) }
     }
 }
 
-/// One URL and what it yields.
+/// One URL and the expected result of its load.
 public struct ConformanceLoad: Hashable, Sendable {
-    /// What a URL is an example of, so that a check finds the URLs it needs.
+    /// A property of a URL, by which a check finds the URLs that it needs.
     public enum Tag: String, Hashable, Sendable, CaseIterable {
         case small, large, empty, fails, redirects, challenges, uploads, nested, hangs
     }
@@ -33,14 +33,14 @@ public struct ConformanceLoad: Hashable, Sendable {
     /// Without parameters.
     public let mime: String?
     public let length: Int64?
-    /// Of the body, in lower-case hexadecimal.
+    /// SHA-256 of the body, in lower-case hexadecimal.
     public let sha256: String?
     public let tags: Set<Tag>
-    /// The published name of the code with which it fails, or `domain:number` for a code of the plugin's own.
+    /// The published name of the error code, or `domain:number` for a code that the plugin defines.
     public let error: String?
-    /// What a challenge is to be answered with.
+    /// The credential for a challenge.
     public let credential: Credential?
-    /// What has to be there first, as in `server: argv that serves it on a free port`.
+    /// Requirements of the load, as in `server: argv that serves it on a free port`.
     public let needs: [String]
 }
 
@@ -107,7 +107,7 @@ extension ConformanceLoad.Credential {
 
 extension URLRecord {
     fileprivate static func isParsable(_ text: String) -> Bool {
-        // `try?` because only whether it parses is asked.
+        // `try?` because only the success matters.
         (try? URLRecord(parsing: text)) != nil
     }
 }

@@ -3,13 +3,13 @@
 import PortolanCore
 import PortolanJSON
 
-/// Something in a manifest that the schema does not allow.
+/// A part of a manifest that violates the schema.
 struct ManifestProblem: Error {
-    /// Where: filled from the inside out, so that what is right pays nothing for it.
+    /// The location. It is built from the inside out, so that valid parts cost nothing.
     private(set) var path = JSONPath()
-    /// What is wrong and how to mend it; one line.
+    /// What is wrong and how to fix it; one line.
     let detail: String
-    /// The rule that is broken, where it is not that of the whole document.
+    /// The violated rule, if it is not the rule of the whole document.
     let rule: ContractRule?
 
     init(_ detail: String, at path: JSONPath = JSONPath(), rule: ContractRule? = nil) {
@@ -25,7 +25,7 @@ struct ManifestProblem: Error {
 }
 
 extension ManifestProblem {
-    /// Reads a JSON5 document, and says of what is wrong in which line and column it stands.
+    /// Parses a JSON5 document. Reports a problem with its line and column.
     static func parse<Value>(
         _ bytes: [UInt8], path: String, _ rule: ContractRule?, leavingOut leftOut: String? = nil,
         _ read: (JSONValue) throws(ManifestProblem) -> Value
@@ -50,7 +50,7 @@ extension ManifestProblem {
 }
 
 extension JSONPath {
-    /// Where what it leads to begins, or else what lies around it: what is missing has no place of its own.
+    /// The start of the value at this path. If the value is missing, the start of the nearest enclosing value.
     func nearestPosition(in bytes: [UInt8]) -> JSONPosition? {
         var path = self
         while true {
@@ -61,7 +61,7 @@ extension JSONPath {
     }
 }
 
-/// Runs `body` for the value at `step`, and says so of its problems.
+/// Runs `body` for the value at `step`, and adds the step to the path of its problems.
 func at<Value>(_ step: JSONPath.Step, _ body: () throws(ManifestProblem) -> Value) throws(ManifestProblem) -> Value {
     do throws(ManifestProblem) {
         return try body()
@@ -70,11 +70,11 @@ func at<Value>(_ step: JSONPath.Step, _ body: () throws(ManifestProblem) -> Valu
     }
 }
 
-/// An object of a manifest, whose names are all known.
+/// An object in a manifest with known member names.
 struct ManifestObject {
     let members: [JSONValue.Member]
 
-    /// - Parameter names: those that may stand in it; `nil` for any.
+    /// - Parameter names: the allowed names; `nil` allows any.
     init(_ value: JSONValue, names: [String]?) throws(ManifestProblem) {
         guard case .object(let members) = value else { throw ManifestProblem("is \(value.kind), where an object is needed") }
         self.members = members
@@ -115,7 +115,8 @@ struct ManifestObject {
         return value
     }
 
-    /// How many bytes have to be changed, put in or taken out to make one name of the other (Levenshtein). Names over 40 bytes are far from all.
+    /// The number of bytes to change, insert or delete to get from one name to the other (Levenshtein). Names over 40
+    /// bytes have the maximum distance to all others.
     private static func distance(_ a: String, _ b: String) -> Int {
         let (a, b) = (Array(a.utf8), Array(b.utf8))
         guard max(a.count, b.count) <= 40 else { return .max }
@@ -131,9 +132,9 @@ struct ManifestObject {
     }
 }
 
-/// The shapes of values, each with its limits.
+/// Checks of values and their limits.
 extension JSONValue {
-    /// For a message.
+    /// The kind of value, for messages.
     var kind: String {
         switch self {
         case .null: "null"
@@ -145,7 +146,7 @@ extension JSONValue {
         }
     }
 
-    /// A line for people: 1 to 1024 bytes, no control characters.
+    /// A line of text for people: 1 to 1024 bytes without control characters.
     func line() throws(ManifestProblem) -> String {
         let text = try text()
         guard !text.isEmpty, text.utf8.count <= 1024, !text.unicodeScalars.contains(where: Text.isBreaking) else {
@@ -159,7 +160,7 @@ extension JSONValue {
         return text
     }
 
-    /// A string that fulfils a condition.
+    /// A string that meets a condition.
     func text(_ condition: String, where isRight: (String) -> Bool) throws(ManifestProblem) -> String {
         let text = try text()
         guard isRight(text) else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 120))', \(condition)") }
@@ -188,10 +189,10 @@ extension JSONValue {
         return number
     }
 
-    /// - Parameter words: what is needed.
+    /// - Parameter words: the expected value, for messages.
     func scalar(_ words: String) throws(ManifestProblem) -> PropertyValue {
         if let scalar = PropertyValue(self) { return scalar }
-        // A number that is none of PropertyValue's: that is said of it.
+        // `PropertyValue` rejects some numbers; `real()` then reports the reason.
         if case .number = self { _ = try real() }
         throw ManifestProblem("is \(kind), where \(words) is needed")
     }

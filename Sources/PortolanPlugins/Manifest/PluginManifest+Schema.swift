@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension PluginManifest {
-    /// The JSON Schema (draft 2020-12) of a manifest, for editors. It allows a little more than ``init(parsing:path:)``, which also compares values
-    /// with each other; `docs/plugin-manifest.schema.json` is this text.
+    /// The JSON Schema (draft 2020-12) of a manifest, for editors. `docs/plugin-manifest.schema.json` contains this
+    /// text.
+    ///
+    /// The schema allows a little more than ``init(parsing:path:)``, which also compares values with each other.
     public static let schema = #"""
         {
           "$schema": "https://json-schema.org/draft/2020-12/schema",

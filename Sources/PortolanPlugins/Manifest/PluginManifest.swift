@@ -4,40 +4,40 @@ package import PortolanBinding
 public import PortolanCore
 import PortolanJSON
 
-/// What a plugin says of itself in `NAME.plugin.json`, so that its library need not be opened to know it.
+/// The metadata of a plugin in `NAME.plugin.json`, which is available without opening the plugin's library.
 ///
 ///     let manifest = try PluginManifest(parsing: bytes, path: "Template.plugin.json")
 public struct PluginManifest: Hashable, Sendable {
-    /// Reverse DNS; the same as in the library.
+    /// In reverse DNS; same as in the library.
     public let identifier: String
     /// For people.
     public let name, vendor: String
     public let version: SemanticVersion
     /// One line for people.
     public let summary: String?
-    /// The library's path from the manifest's folder, where it lies; of a system's library that is bound, its name.
+    /// The path of the library, relative to the manifest's folder; for a bound system library, its name.
     public let library: String
-    /// The library's digest, in lower-case hexadecimal, where the manifest pins it.
+    /// The library's digest in lower-case hexadecimal, if the manifest pins it.
     public let sha256: String?
-    /// Those of all its handlers.
+    /// The schemes of all handlers.
     public let schemes: SchemeSet
-    /// Which hosts it works with; `nil`: all.
+    /// The host versions that the plugin supports; `nil` for all.
     public let hostVersions: VersionRange?
-    /// In lexical order of their names.
+    /// Sorted by name.
     public let settings: [PluginSetting]
-    /// `nil` also where a search has found the manifest: ``InstalledPlugin/readingConformance()``.
+    /// `nil` also if a search found the manifest; see ``InstalledPlugin/readingConformance()``.
     public let conformance: ConformanceSection?
-    /// What makes a handler of a library that is no plugin; `nil` for plugins.
+    /// The program that turns a library into a handler, although it is not a plugin; `nil` for plugins.
     package let binding: BindingProgram?
 
-    /// Whether the library is no plugin, and the manifest makes one of it.
+    /// Whether the library is not a plugin, and the manifest binds it.
     public var bindsLibrary: Bool { binding != nil }
-    /// Whether the library is one of the system's, and not in the manifest's folder.
+    /// Whether the library is a system library, which is not in the manifest's folder.
     public var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
 
-    /// How files with a manifest in them are named.
+    /// The suffix of manifest file names.
     public static let fileNameEnd = ".plugin.json"
-    /// No manifest has more bytes.
+    /// The maximum size of a manifest in bytes.
     public static let sizeLimit = 1 << 20
 }
 
@@ -47,19 +47,20 @@ extension PluginManifest {
         "conformance", "binding",
     ]
 
-    /// Reads a manifest: JSON5, in UTF-8.
+    /// Parses a manifest in JSON5 and UTF-8.
     ///
     /// - Parameters:
     ///   - bytes: the whole text.
-    ///   - path: of the file, for messages.
-    /// - Throws: what is wrong, with path, line and column: MANIF-01.
+    ///   - path: the file's path, for messages.
+    /// - Throws: the problem with path, line and column: MANIF-01.
     public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in
             try Self(value, includingConformance: true)
         }
     }
 
-    /// As ``init(parsing:path:)``, but for ``conformance``, which has to be JSON5 and nothing more: nobody needs it to load, and it is most of a manifest.
+    /// Same as ``init(parsing:path:)``, but checks only the JSON5 syntax of ``conformance``. Loads do not need that
+    /// section, and it is the largest part of a manifest.
     init(withoutConformance bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid, leavingOut: "conformance") { value throws(ManifestProblem) in
             try Self(value, includingConformance: false)
@@ -110,7 +111,7 @@ extension PluginManifest {
             ? try object.optional("conformance") { value throws(ManifestProblem) in try ConformanceSection(value) } : nil
     }
 
-    /// What can be known of a binding without its library.
+    /// Checks a binding as far as possible without its library.
     private static func check(_ source: BindingSource, _ settings: [PluginSetting]) throws(ManifestProblem) -> BindingProgram {
         do throws(BindingProblem) {
             return try BindingProgram(
@@ -130,7 +131,7 @@ extension PluginManifest {
         return settings.sorted { $0.name < $1.name }
     }
 
-    /// A relative path without `.`, `..` and empty components.
+    /// Whether `text` is a relative path without `.`, `..` and empty components.
     private static func isInnerPath(_ text: String) -> Bool {
         let components = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         return text.utf8.count <= 1024 && !text.unicodeScalars.contains(where: Text.isBreaking)

@@ -3,15 +3,15 @@
 public import PortolanCore
 import PortolanJSON
 
-/// Why a plugin can't be used: what, where, by which rule, and how to mend it.
+/// Why a plugin cannot be used: the problem, its location, the violated rule, and how to fix it.
 public struct PluginProblem: Error, Hashable, Sendable {
-    /// The file or folder that is at fault.
+    /// The file or folder with the problem.
     public let path: String
-    /// In it, where a line is at fault; both from 1.
+    /// The position in the file, if the problem is in a line; both from 1.
     public let line, column: Int?
-    /// The rule that is broken; `nil` where none is, as for a plugin that the user denied.
+    /// The violated rule; `nil` if there is none, as for a plugin that the user denied.
     public let rule: ContractRule?
-    /// What is wrong and how to mend it; one line.
+    /// What is wrong and how to fix it; one line.
     public let detail: String
 
     init(_ path: String, _ rule: ContractRule?, _ detail: String, at place: JSONPosition? = nil) {
@@ -23,7 +23,7 @@ public struct PluginProblem: Error, Hashable, Sendable {
 }
 
 extension PluginProblem: CustomStringConvertible {
-    /// On one line: path, line and column as compilers write them, the rule's ID, and what is wrong.
+    /// One line with the path, line and column in the format of compilers, the rule's ID, and the problem.
     public var description: String {
         let place = line.map { ":\($0):\(column ?? 1)" } ?? ""
         return Text.oneLine("\(path)\(place): \(rule.map { "\($0.id): " } ?? "")\(detail)")
@@ -36,7 +36,7 @@ extension LoadError {
     }
 }
 
-/// The rules that manifests and the folders they lie in have to keep.
+/// The rules for manifests and their folders.
 extension ContractRule {
     package static let manifestIsValid = Self(id: "MANIF-01")
     static let manifestAgreesWithLibrary = Self(id: "MANIF-02")
@@ -44,8 +44,8 @@ extension ContractRule {
     static let pinnedDigestAgrees = Self(id: "MANIF-04")
     static let hostIsInRange = Self(id: "MANIF-06")
     package static let bindingIsSound = Self(id: "MANIF-07")
-    /// Not in the first catalogue: nobody but the user and root can change the files.
+    /// Not in the first catalogue. Only the user and root can change the files.
     static let filesAreTrusted = Self(id: "MANIF-09")
-    /// Not in the first catalogue: one plugin has an identifier.
+    /// Not in the first catalogue. An identifier belongs to one plugin.
     static let identifierIsUnique = Self(id: "MANIF-10")
 }

@@ -3,7 +3,7 @@
 public import PortolanCore
 import PortolanJSON
 
-/// A value that a plugin can be set up with, as its manifest declares it.
+/// A setting of a plugin, as its manifest declares it.
 public struct PluginSetting: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case string, integer, number, boolean
@@ -11,15 +11,16 @@ public struct PluginSetting: Hashable, Sendable {
 
     public let name: String
     public let kind: Kind
-    /// What the plugin gets where the user says nothing; `nil`: nothing, or an error where it is required.
+    /// The value if the user gives none. If this is `nil`, the plugin gets no value, or an error is thrown if the
+    /// setting is required.
     public private(set) var defaultValue: PropertyValue?
     public let isRequired: Bool
     /// For people; one line.
     public let summary: String?
-    /// The bounds of integers and numbers, both included.
+    /// The bounds of integers and numbers, both inclusive.
     public let minimum, maximum: Double?
 
-    /// A letter, then letters, digits, `-` and `_`; 64 at most.
+    /// A letter, then letters, digits, `-` and `_`; at most 64 bytes.
     static func isName(_ text: String) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= 64, Text.isAlphanumeric(first), !Text.isDigit(first) else { return false }
         return text.utf8.allSatisfy { Text.isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
@@ -59,12 +60,12 @@ extension PluginSetting {
         defaultValue = try object.optional("default") { value throws(ManifestProblem) in try setting.value(value) }
     }
 
-    /// A value from a manifest or a policy, checked.
+    /// Checks a value from a manifest.
     func value(_ value: JSONValue) throws(ManifestProblem) -> PropertyValue {
         try self.value(value.scalar(kind.words))
     }
 
-    /// A value that a user gives, checked. An integer serves as a number.
+    /// Checks a value from a policy or a user. An integer is accepted as a number.
     func value(_ value: PropertyValue) throws(ManifestProblem) -> PropertyValue {
         switch (kind, value) {
         case (.string, .text), (.boolean, .truth): return value
@@ -81,7 +82,7 @@ extension PluginSetting {
         }
     }
 
-    /// A value as a user writes it on a command line.
+    /// Parses and checks a value from a command line.
     func value(text: String) throws(ManifestProblem) -> PropertyValue {
         let value: PropertyValue? =
             switch kind {
@@ -99,7 +100,7 @@ extension PluginSetting {
         if let maximum, number > maximum { throw ManifestProblem("is \(words(number)), above the maximum \(words(maximum))") }
     }
 
-    /// An integer without a point, as its user wrote it.
+    /// Formats an integer without a decimal point, as the user wrote it.
     private func words(_ number: Double) -> String {
         kind == .integer ? Int64(exactly: number).map { "\($0)" } ?? "\(number)" : "\(number)"
     }

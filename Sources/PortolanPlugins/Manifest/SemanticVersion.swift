@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A version and its place among others: Semantic Versioning 2.0.0.
+/// A version according to Semantic Versioning 2.0.0, with its order.
 public struct SemanticVersion: Hashable, Sendable {
     public let major, minor, patch: UInt64
-    /// The identifiers after `-`; none for a release.
+    /// The identifiers after `-`; empty for a release.
     public let prerelease: [String]
-    /// What follows `+`, which orders nothing.
+    /// The text after `+`, which does not affect the order.
     public let build: String?
 
-    /// - Returns: `nil` for what is no version, numbers beyond 64 bits included.
+    /// - Returns: `nil` if the text is not a version, or if a number exceeds 64 bits.
     public init?(_ text: String) {
         self.init(text.utf8[...])
     }
@@ -34,7 +34,7 @@ public struct SemanticVersion: Hashable, Sendable {
         return (text[..<index], text[text.index(after: index)...])
     }
 
-    /// The identifiers between dots, or `nil` where one is empty or has another character than letters, digits and `-`.
+    /// The identifiers between dots; `nil` if one is empty or has a character other than letters, digits and `-`.
     private static func identifiers(_ text: Substring.UTF8View) -> [String]? {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let areWhole = parts.allSatisfy { part in
@@ -61,7 +61,7 @@ public struct SemanticVersion: Hashable, Sendable {
 }
 
 extension SemanticVersion: Comparable {
-    /// Precedence (§11). Versions that differ only in ``build`` are neither before nor after each other.
+    /// Precedence (§11). Versions that differ only in ``build`` have the same precedence.
     public static func < (a: Self, b: Self) -> Bool {
         let (left, right) = ((a.major, a.minor, a.patch), (b.major, b.minor, b.patch))
         guard left == right else { return left < right }

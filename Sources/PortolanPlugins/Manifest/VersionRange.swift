@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which versions of the host a plugin works with: comparisons that all have to hold, as in `>=0.1.0 <1.0.0`.
+/// The host versions that a plugin supports: comparisons that must all be true, as in `>=0.1.0 <1.0.0`.
 public struct VersionRange: Hashable, Sendable {
     private enum Relation {
         case atLeast, atMost, above, below, exactly
@@ -11,11 +11,12 @@ public struct VersionRange: Hashable, Sendable {
         let version: SemanticVersion
     }
 
-    /// As it was written.
+    /// The original text.
     public let text: String
     private let comparisons: [Comparison]
 
-    /// - Returns: `nil` for what is no range: one to eight of `>=`, `<=`, `>`, `<`, `=`, each with a version, with spaces between them.
+    /// - Returns: `nil` if the text is not a range. A range has one to eight comparisons, separated by spaces. Each is
+    ///   one of `>=`, `<=`, `>`, `<`, `=` with a version.
     public init?(_ text: String) {
         var comparisons: [Comparison] = []
         for part in text.utf8.split(separator: UInt8(ascii: " ")) {
@@ -28,7 +29,7 @@ public struct VersionRange: Hashable, Sendable {
         self.comparisons = comparisons
     }
 
-    /// The sign that `text` begins with, which is taken off.
+    /// Removes the relation sign at the start of `text`.
     private static func relation(from text: inout Substring.UTF8View) -> Relation? {
         guard let sign = text.popFirst() else { return nil }
         let isOrEqual = sign != UInt8(ascii: "=") && text.first == UInt8(ascii: "=")

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes on their way from an inner load to an outer one: filled by the one while the other looks at what it took last.
+/// Buffers bytes from a nested load for its parent load. The nested load appends bytes while the parent load reads the
+/// last taken bytes.
 ///
-/// Two blocks change places, so nothing is copied but what comes in, and neither is allocated anew once it is large enough.
+/// Two blocks are swapped, so bytes are copied only when they are appended. A block that is large enough is not
+/// reallocated.
 @safe
 struct ByteQueue: ~Copyable {
     private var filling = Block()
@@ -14,7 +16,8 @@ struct ByteQueue: ~Copyable {
         filling.append(bytes)
     }
 
-    /// All that waits. Stays where it is until the next call of this function, or the queue's end.
+    /// Returns all waiting bytes. They stay valid until the next call of this function, or until the queue is
+    /// destroyed.
     mutating func take() -> UnsafeRawBufferPointer {
         lent.count = 0
         swap(&filling, &lent)
@@ -22,7 +25,7 @@ struct ByteQueue: ~Copyable {
     }
 
     @safe
-    private struct Block: ~Copyable, @unchecked Sendable {  // … because it is memory of its own
+    private struct Block: ~Copyable, @unchecked Sendable {  // … because it owns its memory
         private var memory = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
         var count = 0
 

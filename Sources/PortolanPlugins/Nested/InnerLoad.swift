@@ -5,12 +5,13 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// A load inside a plugin's load, pulled by the plugin: what comes is kept until it is asked for, and the load is paused when much waits.
+/// A nested load of a plugin's load. Buffers events until the plugin pulls them, and pauses when too many bytes are
+/// waiting.
 ///
-/// The client's side may be called on any thread; the pulling side, one call at a time.
+/// The client's functions may be called on any thread, the pulling functions only one at a time.
 @safe
 final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because what is not behind `state` belongs to the pulling side
-    /// How many bytes may wait before the load is paused.
+    /// The number of waiting bytes above which the load is paused.
     static let window = 256 << 10
 
     private struct State: ~Copyable {
@@ -27,10 +28,10 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         case failed(LoadError)
     }
 
-    /// What the pulling side gets.
+    /// The result of a pull.
     enum Pull<Value> {
         case value(Value)
-        /// Nothing yet; `onProgress` tells when there is.
+        /// Nothing yet; `onProgress` will be called when there is something.
         case nothing
         case end
         case failed
@@ -43,8 +44,8 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
     private var errorImage: CStorage<portolan_error>?
 
     /// - Parameters:
-    ///   - outer: the client of the load around this one.
-    ///   - onProgress: called when something came; on any thread.
+    ///   - outer: the client of the parent load.
+    ///   - onProgress: called on any thread when something arrived.
     init(outer: any ProtocolClient, onProgress: @escaping @Sendable () -> Void) {
         self.outer = outer
         self.onProgress = onProgress
@@ -76,7 +77,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         return unsafe .value(image)
     }
 
-    /// All bytes that wait; they stay where they are until the next call.
+    /// Returns all waiting bytes. They stay valid until the next call.
     func pullBytes() -> Pull<UnsafeRawBufferPointer> {
         var toResume: (any ProtocolLoad)?
         let pull = unsafe state.withLock { state -> Pull<UnsafeRawBufferPointer> in
@@ -97,7 +98,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         return unsafe pull
     }
 
-    /// Why it failed; lent until this load is let go.
+    /// The error if the load failed; valid until this load is released.
     func pullError() -> UnsafePointer<portolan_error>? {
         if unsafe errorImage == nil {
             let end = state.withLock { $0.end }
@@ -107,7 +108,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         return unsafe errorImage?.pointer
     }
 
-    /// Stops the load. Any thread; more than once does nothing.
+    /// Stops the load. Any thread; idempotent.
     func close() {
         let load = state.withLock { state in
             state.isClosed = true
@@ -117,10 +118,10 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         load?.stopLoading()
     }
 
-    // MARK: From the inner load
+    // MARK: Events of the nested load
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        // Of several parts the plugin sees the first response, and all bytes.
+        // A multipart response: the plugin receives the first response, and all bytes.
         let isClosed = state.withLock { state in
             if state.response == nil { state.response = (response, storage) }
             return state.isClosed
@@ -155,17 +156,18 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         onProgress()
     }
 
-    /// The loader has decided already: what still comes here is to be delivered.
+    /// The loader has already decided, so the response that still arrives here is delivered.
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .keepGoing }
 
-    /// The loader asks whoever answers for the outer load; here nobody is left to ask.
+    /// The loader sends challenges to the delegate of the outermost load. A challenge that arrives here has no other
+    /// recipient.
     func didReceive(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         outer.makeNestedLoad(for: request, client: client)
     }
 
-    // What a pulled load has no place for.
+    // Events that a pulled load does not use.
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
     func didReceiveInterim(_ response: Response) {}
     func didReceiveTrailers(_ fields: HTTPFields) {}

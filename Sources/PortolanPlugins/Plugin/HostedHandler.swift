@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// A plugin's handler, as the core knows handlers.
+/// A plugin's handler as a ``ProtocolHandler``.
 @safe
 final class HostedHandler: ProtocolHandler {
     private let descriptor: HandlerDescriptor
@@ -54,7 +54,7 @@ final class HostedHandler: ProtocolHandler {
     }
 }
 
-/// A plugin's load, as the core knows loads. A load that is dropped is stopped.
+/// A plugin's load as a ``ProtocolLoad``. Stops the load when released.
 private final class PluginLoad: StallExplaining {
     private let load: HostedLoad
 

@@ -4,35 +4,38 @@ public import Logging
 import PortolanBinding
 public import PortolanCore
 
-/// A plugin library that was loaded, and one instance of it that was started.
+/// A loaded plugin library, with one started instance.
 ///
 ///     let plugin = try Plugin(contentsOf: "/usr/lib/portolan/tide.so")
 ///     for handler in plugin.handlers { registry.register(handler) }
 ///
-/// The instance ends when the plugin, its handlers and all of their loads have been let go. The library stays in memory.
+/// The instance ends when the plugin, its handlers and all of their loads have been released. The library stays in
+/// memory.
 ///
-/// No main queue is run for a plugin. Where one in Swift calls into the main actor, or one in C sends jobs to libdispatch's main queue, the program has to run
-/// that queue (`dispatchMain()`, `RunLoop.main`, an asynchronous `main`), and must not block its main thread for such a load: else that call never returns.
+/// Plugins do not get a main queue. A Swift plugin may call into the main actor, and a C plugin may send jobs to
+/// libdispatch's main queue. The program must then run that queue (`dispatchMain()`, `RunLoop.main`, an asynchronous
+/// `main`), and must not block its main thread for such a load; otherwise that call never returns.
 public struct Plugin: Sendable {
-    /// Reverse DNS.
+    /// In reverse DNS.
     public let identifier: String
     public let name: String
     public let vendor: String
     /// SemVer.
     public let version: String
-    /// In the order in which they are to be registered, so that the last is asked first.
+    /// In the order of their registration: the last one is asked first.
     public let handlers: [any ProtocolHandler]
     private let loads: any LoadsOfPlugin
 
     /// Loads the library at `path`, checks it, and starts an instance.
     ///
     /// - Parameters:
-    ///   - path: of the library; it is looked for nowhere else. Relative paths begin at the current folder.
-    ///   - configuration: what the plugin is set up with.
-    ///   - threads: where its blocking loads run; by default on 64 threads of its own, so that loads which hang are no other plugin's worry.
-    ///   - logger: where its lines go, with its identifier as `plugin` in their metadata.
-    /// - Throws: `LoadError.Code.pluginNotLoadable`, with the rule that the library breaks, or `LoadError.Code.pluginRefused`, with the
-    ///   plugin's reason.
+    ///   - path: the library's path. Other folders are not searched. Relative paths start at the current folder.
+    ///   - configuration: the plugin's configuration.
+    ///   - threads: the threads of its blocking loads; by default 64 threads for this plugin, so that its blocked loads
+    ///     do not affect other plugins.
+    ///   - logger: the plugin's logger. The plugin's identifier is the metadata `plugin`.
+    /// - Throws: `LoadError.Code.pluginNotLoadable` with the rule that the library violates, or
+    ///   `LoadError.Code.pluginRefused` with the plugin's reason.
     public init(
         contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(),
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
@@ -42,8 +45,8 @@ public struct Plugin: Sendable {
     }
 
     /// - Parameters:
-    ///   - copying: whether a copy of the library is opened.
-    ///   - agree: looks at what the library says of itself before any more of it is called.
+    ///   - copying: whether to open a copy of the library.
+    ///   - agree: checks the library's descriptor before other functions of the library are called.
     init(
         contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration,
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
@@ -60,19 +63,19 @@ public struct Plugin: Sendable {
         handlers = descriptor.handlers.map { [instance] in HostedHandler($0, of: instance, threads: threads) }
     }
 
-    /// A library that is no plugin, and that a manifest binds.
+    /// Creates a plugin from a library that is not a plugin, and that a manifest binds.
     init(_ manifest: PluginManifest, _ instance: BindingInstance, threads: LoadThreadPool = LoadThreadPool(limit: 64)) {
         loads = instance
         (identifier, name, vendor, version) = (manifest.identifier, manifest.name, manifest.vendor, manifest.version.description)
         handlers = [BoundHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
     }
 
-    /// Waits until none of its loads is left, that is, until each was destroyed. For tests and orderly ends; not for event loops.
+    /// Waits until all loads have been destroyed. For tests and an orderly shutdown; not for event loops.
     package func waitUntilIdle() {
         loads.waitUntilIdle()
     }
 
-    /// What this host offers beyond the contract.
+    /// The tables of the extensions that this host offers.
     private static func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
         switch identifier {
         case NestedTable.identifier: unsafe UnsafeRawPointer(NestedTable.pointer)
@@ -82,7 +85,7 @@ public struct Plugin: Sendable {
     }
 }
 
-/// What holds the loads of a plugin.
+/// An owner of a plugin's loads.
 private protocol LoadsOfPlugin: Sendable {
     func waitUntilIdle()
 }

@@ -2,30 +2,31 @@
 
 import CGNUExtensions
 
-/// What the process was started with.
+/// The environment of the process, and the folder of its executable.
 enum Environment {
-    /// A variable that is set and not empty, what is no UTF-8 in it replaced; `nil` for every one in a set-uid program: `secure_getenv(3)`.
+    /// The value of a variable, with invalid UTF-8 replaced. `nil` if the variable is not set or empty, and in a
+    /// set-uid program: `secure_getenv(3)`.
     static subscript(name: String) -> String? {
         guard let value = unsafe secure_getenv(name) else { return nil }
         let text = unsafe String(cString: value)
         return text.isEmpty ? nil : text
     }
 
-    /// Whether nothing in the variable had to be replaced.
+    /// Whether the value is valid UTF-8, or not set.
     static func isUTF8(_ name: String) -> Bool {
         guard let value = unsafe secure_getenv(name) else { return true }
         return unsafe String(validatingCString: value) != nil
     }
 
-    /// A folder of the user's own, by the XDG Base Directory Specification: relative paths in the variable are not heeded.
+    /// A folder of the user according to the XDG Base Directory Specification. Ignores a relative path in the variable.
     static func userFolder(_ variable: String, orInHome folder: String) -> String? {
         if let path = self[variable], path.hasPrefix("/") { return path }
         return self["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/\(folder)" : nil }
     }
 
-    /// Where the running program lies: `proc(5)`.
+    /// The folder of the running program: `proc(5)`.
     static var executableFolder: String? {
-        // `try?` because without /proc there is no such folder to be searched.
+        // `try?` because without /proc this folder is not searched.
         let path = try? Folder.linkTarget(of: "/proc/self/exe")
         return path.flatMap(Folder.parent)
     }

@@ -8,20 +8,21 @@ import Synchronization
     import Musl
 #endif
 
-/// Whose files are trusted: the user's own and root's.
+/// Decides which files are trusted: those of the user and root.
 struct FileOwnership: Sendable {
     let user: uid_t
-    /// Many systems give each user a group of their own and let it write: what only that group can change is trusted, too, while nobody else is in it.
+    /// Many systems give each user a private group and let it write. Files that only this group can change are trusted,
+    /// as long as it has no other member.
     let primaryGroup: gid_t
     private let company: GroupMembership
 
-    /// - Parameter company: who else is in a group; asked at most once for each group.
+    /// - Parameter company: returns the other members of a group; called at most once for each group.
     init(user: uid_t, primaryGroup: gid_t, company: @escaping @Sendable (gid_t) -> String?) {
         (self.user, self.primaryGroup) = (user, primaryGroup)
         self.company = GroupMembership(company)
     }
 
-    /// Who runs this process. Who is in the group is looked up anew for each one.
+    /// The user of this process. Each new value looks up the group members again.
     static var current: FileOwnership {
         FileOwnership(user: identity.user, primaryGroup: identity.group) { [user = identity.user] group in
             UserDatabase.otherMember(of: group, than: user)
@@ -33,14 +34,15 @@ struct FileOwnership: Sendable {
         return (user, UserDatabase.primaryGroup(of: user) ?? getegid())
     }()
 
-    /// Why somebody else can change this file or folder, and how to mend it; `nil` where nobody can.
+    /// Returns why another user can change this file or folder, and how to fix it; `nil` if nobody can.
     ///
-    /// - Parameter isAbove: it is a folder above the one that matters: sticky ones are fine, for nobody can rename what is another's in them.
+    /// - Parameter isAbove: whether it is a folder above the checked file. There, sticky folders are fine, because
+    ///   nobody can rename another user's files in them.
     func objection(to status: FileStatus, isAbove: Bool) -> String? {
         guard status.owner == 0 || status.owner == user else {
             return "it belongs to user \(status.owner), neither to root nor to you; take it over (chown) or move the plugin"
         }
-        // What a link leads to is looked at by itself, and its own permissions mean nothing: symlink(7).
+        // The target of a link is checked separately; the link's own permissions have no effect: symlink(7).
         guard status.kind != .link, !(isAbove && status.isSticky) else { return nil }
         if status.permissions & S_IWOTH != 0 { return "it is writable by everybody; take that permission away (chmod o-w)" }
         guard status.permissions & S_IWGRP != 0 else { return nil }
@@ -56,7 +58,7 @@ struct FileOwnership: Sendable {
     }
 }
 
-/// Remembers who else is in a group: the system's answer may come over a network.
+/// Caches the other members of groups, because the look-up may use the network.
 private final class GroupMembership: Sendable {
     private let find: @Sendable (gid_t) -> String?
     private let known = Mutex<[gid_t: String?]>([:])

@@ -8,7 +8,7 @@ import CExtendedAttributes
     import Musl
 #endif
 
-/// What the system says of a file: `inode(7)`.
+/// The status of a file: `inode(7)`.
 struct FileStatus: Equatable {
     enum Kind {
         case regular, folder, link, other
@@ -20,14 +20,14 @@ struct FileStatus: Equatable {
     let owner: uid_t
     let group: gid_t
     let permissions: mode_t
-    /// Whether an access list lets more write than owner, group and everybody do (`acl(5)`): its mask stands where the group's permissions are.
-    /// Looked at only where that mask has write permission, without which nobody on the list can write; the default list of a folder is not for the
-    /// folder itself.
+    /// Whether an access control list gives write permission beyond owner, group and others (`acl(5)`). The group
+    /// permission bits then hold the list's mask. The list is read only if the mask includes write permission, because
+    /// otherwise nobody on it can write. A folder's default list does not apply to the folder itself.
     let isWritableByAccessList: Bool
     let size: Int64
     let identity: Identity
 
-    /// Changes when another file takes the name, or when this one, its owner or its permissions are changed.
+    /// Changes if another file takes the name, or if this file, its owner or its permissions change.
     struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
@@ -37,7 +37,7 @@ struct FileStatus: Equatable {
 
     var isSticky: Bool { permissions & S_ISVTX != 0 }
 
-    /// - Parameter accessList: gets the attribute that holds the access list, as `getxattr(2)` does.
+    /// - Parameter accessList: reads the attribute with the access control list, as `getxattr(2)` does.
     init(_ information: stat, accessList: (UnsafePointer<CChar>) -> Int = { _ in -1 }) {
         switch information.st_mode & S_IFMT {
         case S_IFREG: kind = .regular
@@ -64,28 +64,29 @@ struct FileStatus: Equatable {
             seconds: Int(information.st_ctim.tv_sec), nanoseconds: Int(information.st_ctim.tv_nsec))
     }
 
-    /// Of the file at `path`, of a symbolic link itself: `lstat(2)`.
+    /// The status of the file at `path`; a symbolic link is not followed: `lstat(2)`.
     init(at path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
         unsafe self.init(information) { unsafe lgetxattr(path, $0, nil, 0) }
     }
 
-    /// Of what the path leads to: `stat(2)`.
+    /// The status of the file that the path leads to: `stat(2)`.
     init(following path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { throw .last }
         unsafe self.init(information) { unsafe getxattr(path, $0, nil, 0) }
     }
 
-    /// Of an open file: `fstat(2)`.
+    /// The status of an open file: `fstat(2)`.
     init(of descriptor: CInt) throws(SystemCallError) {
         var information = stat()
         guard unsafe fstat(descriptor, &information) == 0 else { throw .last }
         unsafe self.init(information) { unsafe fgetxattr(descriptor, $0, nil, 0) }
     }
 
-    /// The kernel keeps no list that says what the permissions say. One that can't be read may say anything.
+    /// The kernel does not store a list that is equivalent to the permissions. A list that cannot be read counts as
+    /// present.
     private static func isThere(_ accessList: (UnsafePointer<CChar>) -> Int) -> Bool {
         errno = ENODATA
         guard unsafe accessList("system.posix_acl_access") < 0 else { return true }
@@ -96,7 +97,7 @@ struct FileStatus: Equatable {
 /// `errno(3)`
 struct SystemCallError: Error, Equatable, CustomStringConvertible {
     let number: CInt
-    /// What is in the place of a regular file: "a FIFO".
+    /// The kind of a file that should have been a regular file: "a FIFO".
     private(set) var kindWords: String?
 
     init(number: CInt) { self.number = number }
@@ -111,10 +112,10 @@ struct SystemCallError: Error, Equatable, CustomStringConvertible {
     static let notFolder = Self(number: ENOTDIR)
     static let tooLarge = Self(number: EFBIG)
 
-    /// Nothing has that name.
+    /// Whether no file has that name.
     var isMissing: Bool { number == ENOENT || number == ENOTDIR }
 
-    /// In the system's words; `strerror(3)` uses a buffer of the thread's own.
+    /// The system's message. `strerror(3)` uses a buffer of the thread.
     var description: String {
         if let kindWords { return "it is \(kindWords)" }
         return unsafe String(cString: strerror(number))

@@ -10,16 +10,17 @@
 enum Folder {
     struct Entry {
         let name: String
-        /// Whether it is known to be no folder and no link to one.
+        /// Whether the entry is certainly neither a folder nor a link.
         let isFile: Bool
     }
 
-    /// No folder with more entries is searched.
+    /// A folder with more entries is not searched.
     static let entryLimit = 1 << 16
 
-    /// What lies in the folder, in lexical order; names that are no UTF-8 or begin with a dot are left out: `readdir(3)`.
+    /// The entries of the folder in lexical order, without names that are not UTF-8 or start with a dot: `readdir(3)`.
     ///
-    /// - Throws: ``SystemCallError/tooLarge`` where there is more: which entries come first is the file system's whim.
+    /// - Throws: ``SystemCallError/tooLarge`` if there are more than `limit`, because their order depends on the file
+    ///   system.
     static func entries(of path: String, atMost limit: Int = entryLimit) throws(SystemCallError) -> [Entry] {
         guard let stream = unsafe opendir(path) else { throw .last }
         defer { unsafe closedir(stream) }
@@ -36,14 +37,15 @@ enum Folder {
         return entries.sorted { $0.name < $1.name }
     }
 
-    /// The bytes that a regular file has when it is opened. It is not waited for: a FIFO is refused.
+    /// Reads a regular file of the size that it has when opened. Does not block: a FIFO is rejected.
     ///
-    /// - Parameter limit: no more than this and one byte are read.
+    /// - Parameter limit: at most one byte more than this is read.
     static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
         try file(at: path, atMost: limit, flags: 0).contents
     }
 
-    /// The same of a file that is no symbolic link, with what the system says of the very file that was read.
+    /// Same as ``contents(of:atMost:)`` for a file that is not a symbolic link. Also returns the status of the file
+    /// that was read.
     static func ownFile(at path: String, atMost limit: Int) throws(SystemCallError) -> (status: FileStatus, contents: [UInt8]) {
         try file(at: path, atMost: limit, flags: O_NOFOLLOW)
     }
@@ -71,12 +73,13 @@ enum Folder {
         return (status, bytes)
     }
 
-    /// What stands before the last slash; `nil` where there is none. By bytes: to `String`, a slash before a combining mark is none.
+    /// The text before the last slash; `nil` if there is none. Compares bytes, because in a `String` a slash before a
+    /// combining mark is not a slash.
     static func parent(of path: String) -> String? {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) }
     }
 
-    /// What a symbolic link holds: `readlink(2)`.
+    /// The target of a symbolic link: `readlink(2)`.
     static func linkTarget(of path: String) throws(SystemCallError) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let room = buffer.count

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Follows paths as the kernel does (`path_resolution(7)`), and objects to each folder, link and file on the way that others can change.
+/// Resolves paths as the kernel does (`path_resolution(7)`), and rejects a path if others can change a folder, link or
+/// file on it.
 struct PathTrustPolicy {
-    /// `nil`: nothing is objected to.
+    /// `nil` accepts everything.
     private let owner: FileOwnership?
-    /// Folders that were looked at: nobody else can put another in their place. With what there is to say against them as the last one.
-    /// By their bytes, as the kernel compares names: to `String`, é in one code point is é in two.
+    /// Checked folders that nobody else can replace, each with the objection to it as the last component of a path.
+    /// Keys are bytes, because the kernel compares names by bytes; as `String`, é in one code point equals é in two.
     private var known: [[UInt8]: String?] = [:]
 
     init(owner: FileOwnership? = .current) {
         self.owner = owner
     }
 
-    /// Makes room for `count` folders more.
+    /// Reserves space for `count` more folders.
     mutating func reserve(_ count: Int) { known.reserveCapacity(known.count + count) }
 
-    /// The path without links, where nobody but the user and root can change what it leads to.
+    /// Returns the path without symbolic links. Checks that only the user and root can change it.
     ///
     /// - Parameter path: absolute.
     /// - Throws: MANIF-09, with the folder or file that others can change.
@@ -59,9 +60,9 @@ struct PathTrustPolicy {
         return resolved
     }
 
-    /// An entry of a folder that was resolved. As ``resolve(_:)``, without going all the way again.
+    /// Same as ``resolve(_:)`` for an entry of a resolved folder. Does not check the folder again.
     ///
-    /// - Parameter status: of the entry itself.
+    /// - Parameter status: the status of the entry itself.
     mutating func resolve(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> String {
         let path = "\(folder == "/" ? "" : folder)/\(name)"
         guard status.kind != .link else { return try resolve(path) }
@@ -69,7 +70,7 @@ struct PathTrustPolicy {
         return path
     }
 
-    /// - Returns: what there is to say against it as the last one of a path.
+    /// - Returns: the objection to this file or folder as the last component of a path.
     private mutating func check(_ path: String, _ key: [UInt8], _ status: FileStatus) throws(PluginProblem) -> String? {
         guard let owner else {
             if status.kind == .folder { known[key] = .some(nil) }

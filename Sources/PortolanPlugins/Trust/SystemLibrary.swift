@@ -6,7 +6,8 @@
     import Musl
 #endif
 
-/// Where the system keeps its libraries: no variable of the environment has a say (`ld.so(8)`, Debian's multiarch folders).
+/// The folders of the system's libraries. Environment variables do not affect them (`ld.so(8)`, Debian's multiarch
+/// folders).
 enum SystemLibrary {
     static let folders: [String] = {
         #if arch(x86_64)
@@ -25,7 +26,7 @@ enum SystemLibrary {
         ]
     }()
 
-    /// Where the library of this name lies, or where it would.
+    /// The path of the library with this name, or its expected path if there is none.
     static func path(of name: String) -> String {
         let paths = folders.map { "\($0)/\(name)" }
         return paths.first { unsafe access($0, F_OK) == 0 } ?? "/usr/lib/\(name)"

@@ -11,14 +11,14 @@ import PortolanCore
 private typealias UserRecord = passwd
 private typealias GroupRecord = group
 
-/// Users and groups as the system knows them: `passwd(5)`, `group(5)` and whatever else `nsswitch.conf(5)` names.
+/// The system's users and groups: `passwd(5)`, `group(5)` and other sources in `nsswitch.conf(5)`.
 enum UserDatabase {
-    /// The text of one entry takes no more; a group with some hundred thousand members may.
+    /// The maximum size of one entry's text. A group with some hundred thousand members may be this large.
     private static let entryLimit = 16 << 20
-    /// No more users are listed.
+    /// The maximum number of users to list.
     private static let userLimit = 1 << 20
 
-    /// `nil` where the user has no entry.
+    /// `nil` if the user has no entry.
     static func primaryGroup(of user: uid_t) -> gid_t? {
         var record = unsafe UserRecord()
         return unsafe withEntryBuffer { start, count -> (CInt, gid_t?) in
@@ -28,9 +28,11 @@ enum UserDatabase {
         }.entry
     }
 
-    /// Who else than `user` and root is in `group`, for a message: by its list of members, or as their primary group. `nil` where nobody is.
+    /// Returns which member other than `user` and root is in `group`, for a message; `nil` if there is none. Checks the
+    /// group's member list, and the users whose primary group it is.
     ///
-    /// A network's directory that lists no users hides those whose primary group it is. Where the system can't say, that is the answer: then others may be.
+    /// If a network directory does not list its users, those with this primary group are not found. If the system
+    /// cannot list the members, the message says so, because there may be others.
     static func otherMember(of group: gid_t, than user: uid_t) -> String? {
         var record = unsafe UserRecord()
         let isTrusted = { (id: uid_t) in id == user || id == 0 }
@@ -60,11 +62,11 @@ enum UserDatabase {
             }
             return (0, names)
         }
-        // A group without an entry has no list; some systems say so by an error (getgrgid(3)).
+        // A group without an entry has no members; some systems report this as an error (getgrgid(3)).
         return (answer.entry ?? [], [0, ENOENT, ESRCH].contains(answer.status))
     }
 
-    /// The list of users is the process's own, and one thread at a time may go through it.
+    /// The list of users is global to the process. Only one thread at a time may iterate over it.
     private static let listing = ConditionLock(())
 
     private static func userWithPrimaryGroup(_ group: gid_t, where isOther: (uid_t) -> Bool) -> String? {
@@ -101,14 +103,14 @@ enum UserDatabase {
             return answer.entry ?? (answer.status == ENOENT || answer.status == 0 ? .end : .failure)
         }
     #else
-        /// This library has no form of it with a buffer of the caller's.
+        /// This C library has no variant with a caller-supplied buffer.
         private static func nextUser() -> NextUser {
             guard let record = unsafe getpwent() else { return .end }
             return unsafe .entry(name: String(cString: record.pointee.pw_name), record.pointee.pw_uid, record.pointee.pw_gid)
         }
     #endif
 
-    /// Calls `body` with a larger buffer while it says ERANGE.
+    /// Calls `body` again with a larger buffer while it returns ERANGE.
     private static func withEntryBuffer<Entry>(
         _ body: (_ start: UnsafeMutablePointer<CChar>, _ count: Int) -> (CInt, Entry?)
     ) -> (status: CInt, entry: Entry?) {

@@ -10,7 +10,7 @@ import Synchronization
     import Musl
 #endif
 
-/// What a descriptor may be ready for: the contract's `portolan_readiness`.
+/// The readiness of a descriptor: the contract's `portolan_readiness`.
 package struct Readiness: OptionSet, Hashable, Sendable {
     package let rawValue: Int32
 
@@ -22,20 +22,20 @@ package struct Readiness: OptionSet, Hashable, Sendable {
     package static let all: Self = [.readable, .writable, .hungUp]
 }
 
-/// Who hears of a descriptor.
+/// Receives the readiness of descriptors.
 package protocol ReadinessListener: AnyObject, Sendable {
-    /// The descriptor is ready, and no longer watched. On the poller's thread, which waits meanwhile.
+    /// The descriptor is ready, and no longer watched. Called on the poller's thread, which waits until this returns.
     ///
-    /// - Parameter arming: the one that it was ready for; another may have come since.
+    /// - Parameter arming: the arming that became ready; a newer one may exist.
     func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness)
-    /// It was closed while it was watched: its number is another's now. On any thread.
+    /// The descriptor was closed while it was watched; another watch uses its number now. Any thread.
     func wasClosed(_ descriptor: CInt, _ arming: UInt64)
 }
 
-/// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, one word for each time that one is armed).
+/// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, one event for each arming).
 ///
-/// The system forgets a descriptor that is closed, and gives its number to the next one: so each watch has a mark of its own, and what comes under
-/// another mark is nobody's.
+/// The system forgets a closed descriptor, and may reuse its number. Each watch therefore has its own mark, and events
+/// with another mark are ignored.
 package final class DescriptorPoller: Sendable {
     package static let shared = DescriptorPoller()
 
@@ -50,16 +50,16 @@ package final class DescriptorPoller: Sendable {
     private struct State {
         var watches: [CInt: Watch] = [:]
         var lastMark: UInt32 = 0
-        /// The epoll(7) instance, once there is something to watch.
+        /// The epoll(7) instance; `nil` until something is watched.
         var queue: CInt?
     }
 
     private let state = Mutex(State())
 
-    /// Arms a watch: `listener` is told once.
+    /// Arms a watch. `listener` is notified once.
     ///
-    /// - Parameter arming: what the listener calls this one by.
-    /// - Returns: 0, or a number of `errno(3)`.
+    /// - Parameter arming: identifies this arming to the listener.
+    /// - Returns: 0, or an error number of `errno(3)`.
     func arm(_ descriptor: CInt, for wanted: Readiness, _ listener: any ReadinessListener, _ arming: UInt64) -> CInt {
         var displaced: Watch?
         let number = state.withLock { state -> CInt in
@@ -73,11 +73,12 @@ package final class DescriptorPoller: Sendable {
             let old = state.watches[descriptor]
             let isOwn = old.map { $0.listener === listener } ?? false
             var number = Self.change(queue, isOwn ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch)
-            // Its own may have been closed and opened again; and one that nobody has here may be left of a copy by dup(2).
+            // The listener's own descriptor may have been closed and opened again. A registration without a watch may
+            // remain from a copy by dup(2).
             if isOwn, number == ENOENT { number = Self.change(queue, EPOLL_CTL_ADD, descriptor, watch) }
             if old == nil, number == EEXIST { number = Self.change(queue, EPOLL_CTL_MOD, descriptor, watch) }
             if number == EEXIST { return EBUSY }
-            // Had the other's still been open, the system would know it.
+            // If the other listener's descriptor were still open, epoll_ctl(2) would have returned EEXIST.
             if !isOwn { displaced = old }
             state.watches[descriptor] = number == 0 ? watch : nil
             return number
@@ -86,9 +87,9 @@ package final class DescriptorPoller: Sendable {
         return number
     }
 
-    /// Watches it no more, unless it is another's by now.
+    /// Disarms a watch, unless another listener watches the descriptor now.
     ///
-    /// - Returns: whether it was still the descriptor that was armed.
+    /// - Returns: whether it was still the armed descriptor.
     func disarm(_ descriptor: CInt, _ listener: any ReadinessListener) -> Bool {
         state.withLock { state in
             guard let queue = state.queue, let watch = state.watches[descriptor], watch.listener === listener else { return false }
@@ -97,7 +98,7 @@ package final class DescriptorPoller: Sendable {
         }
     }
 
-    /// Starts the thread, if there is none yet.
+    /// Starts the thread if it is not running.
     func prepare() {
         state.withLock { state in _ = Self.queue(of: &state, servedBy: self) }
     }
@@ -128,7 +129,7 @@ package final class DescriptorPoller: Sendable {
         var events = unsafe [epoll_event](repeating: epoll_event(), count: 64)
         while true {
             let count = unsafe epoll_wait(queue, &events, CInt(events.count), -1)
-            // Only EINTR can be the reason: the queue is never closed.
+            // The only possible error is EINTR, because the queue is never closed.
             guard count > 0 else { continue }
             for index in 0..<Int(count) {
                 let (mark, happened) = unsafe (events[index].data.u64, events[index].events)
@@ -148,7 +149,7 @@ package final class DescriptorPoller: Sendable {
 }
 
 extension Readiness {
-    /// As epoll_ctl(2) takes it, for one word.
+    /// The events for epoll_ctl(2), with EPOLLONESHOT.
     fileprivate var events: UInt32 {
         var events = EPOLLONESHOT.rawValue
         if contains(.readable) { events |= EPOLLIN.rawValue }
@@ -157,7 +158,8 @@ extension Readiness {
         return events
     }
 
-    /// After an error or a hang-up on both sides neither reading nor writing waits: each that is wanted is told, and finds out.
+    /// After an error, or a hang-up on both sides, neither reads nor writes block. The wanted events are therefore
+    /// reported, and the next read or write returns the error.
     fileprivate init(_ events: UInt32, wanted: Readiness) {
         self = []
         let isBroken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0

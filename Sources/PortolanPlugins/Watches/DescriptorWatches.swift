@@ -9,23 +9,24 @@ import Synchronization
     import Musl
 #endif
 
-/// What one load has watched, and what was ready of it. Its functions are for the thread that is in the load, but where they say otherwise.
+/// The watches and timers of one load. Unless stated otherwise, call the functions only on the thread that is in a call
+/// into the load.
 package final class DescriptorWatches: ReadinessListener {
     static let limit = 64
     package static let timerLimit = 8
 
     private struct Watch {
         let wanted: Readiness
-        /// Which watch it is: one that was given up may have been ready already, and be told only now.
+        /// Identifies the arming: a discarded watch may already be ready, and its event may arrive late.
         let arming: UInt64
         var noted: Readiness = []
-        /// Whether `noted` has something that the load was not called for.
+        /// Whether `noted` contains something that the load was not called for.
         var isNews = false
     }
 
     private struct Timer {
         let alarm: ScheduledTimer
-        /// Which setting it is: an alarm that is called off may be firing already.
+        /// Identifies the setting: a cancelled timer may already be firing.
         let setting: UInt64
         var hasFired = false
         var isNews = false
@@ -42,15 +43,16 @@ package final class DescriptorWatches: ReadinessListener {
     private let state = Mutex(State())
     private let poller: DescriptorPoller
     private let clock: any LoadClock
-    /// There is news. Any thread.
+    /// Called when something new is ready. Any thread.
     private let whenReady: @Sendable () -> Void
-    /// A watched descriptor was closed. Any thread.
+    /// Called when a watched descriptor was closed. Any thread.
     private let whenClosed: @Sendable (CInt) -> Void
 
-    /// Starts the threads that all watches and timers of the process share, which are then there before anybody counts.
+    /// Starts the process-wide threads for watches and timers, so that they exist before the conformance runner counts
+    /// threads.
     package static func prepare() {
         DescriptorPoller.shared.prepare()
-        // One that rings when nobody counts any more: a clock has a thread from its first alarm on.
+        // A clock starts its thread with its first timer. This timer fires when nothing counts threads any more.
         SystemClock.shared.schedule(ScheduledTimer {}, at: MonotonicTime.now + .seconds(86_400))
     }
 
@@ -64,9 +66,9 @@ package final class DescriptorWatches: ReadinessListener {
         self.whenClosed = whenClosed
     }
 
-    // MARK: What the load asks
+    // MARK: Calls by the load
 
-    /// - Returns: 0, or a number of `errno(3)`.
+    /// - Returns: 0, or an error number of `errno(3)`.
     package func watch(_ descriptor: CInt, for wanted: Readiness) -> CInt {
         let arming = state.withLock { state -> UInt64? in
             guard !state.isOver, state.watches[descriptor] != nil || state.watches.count < Self.limit else { return nil }
@@ -75,7 +77,7 @@ package final class DescriptorWatches: ReadinessListener {
             return state.armings
         }
         guard let arming else { return EMFILE }
-        // Outside of the lock: what is ready already may be told before this returns.
+        // Outside the lock, because the event of a ready descriptor may arrive before this returns.
         let number = poller.arm(descriptor, for: wanted, self, arming)
         if number != 0 { state.withLock { _ = $0.watches.removeValue(forKey: descriptor) } }
         return number
@@ -95,7 +97,7 @@ package final class DescriptorWatches: ReadinessListener {
         if !poller.disarm(descriptor, self) { whenClosed(descriptor) }
     }
 
-    /// - Parameter delay: in milliseconds; a negative one calls the timer off.
+    /// - Parameter delay: in milliseconds; a negative delay cancels the timer.
     package func setTimer(_ timer: Int32, _ delay: Int64) {
         let (old, new) = state.withLock { state -> (ScheduledTimer?, ScheduledTimer?) in
             let old = state.timers.removeValue(forKey: timer)?.alarm
@@ -107,12 +109,13 @@ package final class DescriptorWatches: ReadinessListener {
         }
         old?.cancel()
         guard let new else { return }
-        // Finely, for the clock's coarse time is up to some milliseconds early.
+        // Uses the precise time, because a deadline from the clock's coarse time would be up to some milliseconds
+        // early.
         let now = Duration.nanoseconds(clock.preciseNanosecondsNow)
         clock.schedule(new, at: now + .milliseconds(min(delay, Self.longestDelay)))
     }
 
-    /// A year, after which nobody asks for precision.
+    /// One year in milliseconds.
     private static let longestDelay: Int64 = 365 * 86_400_000
 
     package func takeFired(_ timer: Int32) -> Bool {
@@ -123,11 +126,11 @@ package final class DescriptorWatches: ReadinessListener {
         }
     }
 
-    // MARK: What the host asks
+    // MARK: Calls by the host
 
-    /// Whether the load is to be called for what was noted; it is not asked twice for the same.
+    /// Returns whether the load must be called for new events. Each event is reported once.
     ///
-    /// - Parameter isPaused: what can be read waits, and is still news afterwards.
+    /// - Parameter isPaused: whether the load is paused. Readable descriptors then wait, and stay new.
     package func takeNews(isPaused: Bool) -> Bool {
         let (hasNews, rearmed) = state.withLock { state in
             var hasNews = false
@@ -138,7 +141,7 @@ package final class DescriptorWatches: ReadinessListener {
             }
             for (descriptor, watch) in state.watches where watch.isNews {
                 if isPaused, !watch.noted.contains(.writable) {
-                    // Being told of the one has disarmed the other, which a pause does not hold back.
+                    // The event for reading has disarmed writing, too, which a pause does not hold back.
                     if watch.wanted.contains(.writable) { rearmed.append((descriptor, watch.arming)) }
                     continue
                 }
@@ -151,7 +154,7 @@ package final class DescriptorWatches: ReadinessListener {
         return hasNews
     }
 
-    /// Nothing is watched any more, and nothing will be.
+    /// Ends all watches and timers, and accepts no new ones.
     package func giveUp() {
         let (descriptors, alarms) = state.withLock { state in
             defer { (state.watches, state.timers, state.isOver) = ([:], [:], true) }
@@ -161,7 +164,7 @@ package final class DescriptorWatches: ReadinessListener {
         for descriptor in descriptors where !poller.disarm(descriptor, self) { whenClosed(descriptor) }
     }
 
-    // MARK: What is heard, on other threads
+    // MARK: Events, on other threads
 
     package func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness) {
         let isNews = state.withLock { state in
@@ -177,7 +180,7 @@ package final class DescriptorWatches: ReadinessListener {
 
     package func wasClosed(_ descriptor: CInt, _ arming: UInt64) {
         let isWatched = state.withLock { state in
-            // Its own call of `unwatch`, or its end, may have come first.
+            // `unwatch` or `giveUp` may have run first.
             guard state.watches[descriptor]?.arming == arming else { return false }
             state.watches[descriptor] = nil
             return true

@@ -4,13 +4,14 @@ import HTTPTypes
 import PortolanCore
 import PortolanJSON
 
-/// What only tells how the bytes came (steps, metrics, challenges, loads inside) is passed over, and so is what this release does not know.
+/// Ignores events that describe only the transport (steps, metrics, challenges, nested loads), and events that this
+/// release does not know.
 extension EventTrace {
     static func exchanges(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         var entries = ReadEntries()
         for load in try document.required("loads").elements() {
             entries.read { () throws(ErrorLocation.Problem) in
-                // `try?` because nothing is played by the time of day.
+                // `try?` because replay does not use the time of day.
                 let began = (try? load["began"]?.text()).flatMap { Double(timestamp: $0) } ?? 0
                 var reading = LoadReading(began: began)
                 for event in try load.required("events").elements() { try reading.read(event) }
@@ -21,19 +22,19 @@ extension EventTrace {
     }
 }
 
-/// The exchanges of one load, as its events tell them.
+/// Builds the exchanges of one load from its events.
 private struct LoadReading {
-    /// Seconds since 1970.
+    /// The start in seconds since 1970.
     let began: Double
     private var exchanges: [Exchange] = []
     private var current: Exchange?
-    /// When the current exchange began, since the load did.
+    /// The start of the current exchange, relative to the start of the load.
     private var start = Duration.zero
     private var hasResponse = false
     private var hasTrailers = false
-    /// How many bytes of body the current exchange has so far.
+    /// The number of body bytes of the current exchange so far.
     private var byteCount = 0
-    /// The request that a redirect led to, until another event shows that it was made.
+    /// The request after a redirect, until another event shows that the loader made it.
     private var successor: (method: HTTPRequest.Method, url: URLRecord, bodyLength: Int64?, start: Duration)?
 
     init(began: Double) { self.began = began }
@@ -50,13 +51,13 @@ private struct LoadReading {
         case "trailers": try noteTrailers(event, at: time)
         case "finished": try end(.finished, event, at: time)
         case "failed", "retry":
-            // What failed before it began, as with a URL that is none, is no exchange.
+            // A load that failed before its start, for example because of an invalid URL, is no exchange.
             if current != nil || successor != nil { try end(try failure(event), event, at: time) }
         default: break
         }
     }
 
-    /// - Parameter lost: how many events are missing at the end.
+    /// - Parameter lost: the number of events that are missing at the end.
     mutating func end(losing lost: Int) throws(ErrorLocation.Problem) -> [Exchange] {
         if lost > 0, let last = exchanges.indices.last, current == nil { current = exchanges.remove(at: last) }
         if var exchange = current {
@@ -81,7 +82,7 @@ private struct LoadReading {
         (current, start, hasResponse, hasTrailers, byteCount, successor) = (exchange, time, false, false, 0, nil)
     }
 
-    /// The exchange that an event belongs to.
+    /// Opens the exchange that an event belongs to.
     private mutating func open(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         if let (method, url, bodyLength, start) = successor {
             var exchange = Exchange(method, url, began: began + start / .seconds(1))
@@ -111,7 +112,7 @@ private struct LoadReading {
         exchange.note(.redirect(to: target, response), at: max(.zero, time - start))
         exchanges.append(exchange)
         let next = Request(url: exchange.url, method: exchange.method).redirected(to: target, status: response.status)
-        // What turns to GET sends nothing.
+        // A redirect that changes the method to GET sends no body.
         (current, successor) = (nil, (next.method, target, next.method == exchange.method ? exchange.bodyLength : 0, time))
     }
 
@@ -127,7 +128,7 @@ private struct LoadReading {
         try note(.trailers(try event.listedFields()), event, at: time)
     }
 
-    /// As ``open(for:)``, for what follows a response.
+    /// Like ``open(for:)``, for events after a response.
     private mutating func openBody(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard hasResponse else { throw event.problem("stands before the response") }
@@ -156,7 +157,7 @@ private struct LoadReading {
         let kept = try event["base64"]?.base64() ?? []
         let count = try event.required("bytes").count() ?? 0
         guard kept.count <= count else { throw event.problem("has more bytes than it says") }
-        // Neither is more, so that the sum is a number.
+        // Both numbers are below 9e15, so the sum does not overflow.
         byteCount += count
         guard byteCount < 9_000_000_000_000_000 else { throw event.problem("makes the body 9e15 bytes or more") }
         try note(.data(kept, count: count), event, at: time)
@@ -164,13 +165,13 @@ private struct LoadReading {
 
     private func failure(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Exchange.Event {
         let message = try event["message"]?.text() ?? "the load failed"
-        // Without a code it was the caller who ended it.
+        // A failure without a code means that the caller ended the load.
         guard let code = event["code"] else { return .brokenOff(message) }
         guard let error = LoadError(named: try code.text(), message: message) else { throw code.problem("is no code of an error") }
         return .failed(error)
     }
 
-    /// Status and fields.
+    /// Reads status and fields.
     private func head(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Response {
         guard let url = current?.url else { throw event.problem("stands where no load has begun, or after its end") }
         var response = Response(url: try event["url"]?.url() ?? url)
@@ -185,7 +186,7 @@ private struct LoadReading {
 }
 
 extension ErrorLocation {
-    /// Pairs of a name and a value.
+    /// Reads fields from pairs of a name and a value.
     fileprivate func listedFields() throws(Problem) -> HTTPFields {
         var fields = HTTPFields()
         guard let list = self["headers"] else { return fields }

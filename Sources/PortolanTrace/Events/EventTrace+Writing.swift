@@ -5,20 +5,21 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Exchanges as loads in the words of `get --json`, each with the time of day at which it began:
+/// Writes exchanges as loads with the events of `get --json`, each with the time of day of its start:
 ///
 ///     {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
-///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],"lostEvents":0}]}
+///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],
+///          "lostEvents":0}]}
 package enum EventTrace {
-    /// - Parameter loads: as ``load(began:events:lostEvents:)`` makes them.
+    /// - Parameter loads: results of ``load(began:events:lostEvents:)``.
     package static func document(_ loads: [JSONValue]) -> JSONValue {
         ["creator": ["name": "Portolan", "version": .string(portolanVersion)], "loads": .array(loads)]
     }
 
     /// - Parameters:
-    ///   - began: seconds since 1970.
+    ///   - began: the start in seconds since 1970.
     ///   - events: lines of ``EventWords``.
-    ///   - lostEvents: how many were left out at the end.
+    ///   - lostEvents: the number of events that are missing at the end.
     package static func load(began: Double, events: [JSONValue], lostEvents: Int) -> JSONValue {
         ["began": .string(began.timestamp), "events": .array(events), "lostEvents": .integer(lostEvents)]
     }
@@ -27,7 +28,7 @@ package enum EventTrace {
         var events = [EventWords.line("started", .zero, started(exchange))]
         let isAnswered = exchange.moments.contains { if case .response = $0.event { true } else { false } }
         for moment in exchange.moments {
-            // One that was not taken is to be seen from the response.
+            // After a redirect that was not followed, the response has the same information.
             if case .redirect = moment.event, isAnswered { continue }
             events.append(line(moment, of: exchange))
         }

@@ -5,9 +5,10 @@ import HTTPTypes
 package import PortolanCore
 package import PortolanJSON
 
-/// The events of a load as objects of JSON: those of `get --json`, of a trace, and of what a replay has added to one.
+/// The events of a load as JSON objects, for `get --json`, for a trace, and for exchanges that a replay adds to a
+/// trace.
 package enum EventWords {
-    /// - Parameter members: an object.
+    /// - Parameter members: a JSON object.
     package static func line(_ name: String, _ time: Duration, _ members: JSONValue) -> JSONValue {
         var line = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]
         if case .object(let members) = members { line += members }

@@ -4,17 +4,18 @@ import HTTPTypes
 import PortolanCore
 import PortolanJSON
 
-/// What programs that write such files leave out, or write otherwise, is read as they mean it: Chromium gives the cause of a failure as `_error` of the
-/// response, fields that repeat as one with line breaks, and those of HTTP/2 that begin with a colon; many files have no bodies.
+/// Accepts deviations of other programs. Chromium writes the cause of a failure as `_error` of the response, repeated
+/// fields as one field with line breaks, and HTTP/2 pseudo-header fields. Many files have no bodies.
 extension HTTPArchive {
     static func exchanges(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         let log = try document.required("log")
-        // Of the others it is not known that a comment is the reason of a failure, and that the text is the bytes that came.
+        // In other programs' archives, a comment need not be the reason of a failure, and the text need not be the
+        // received bytes.
         let isOwn = try log["creator"]?["name"]?.text() == "Portolan"
         var entries = ReadEntries()
         for entry in try log.required("entries").elements() {
             entries.read { () throws(ErrorLocation.Problem) in
-                // Nobody got this answer.
+                // The caller never received this response.
                 if case .bool(true)? = entry["_repeated"]?.value { return [] }
                 return [try exchange(entry, isOwn: isOwn)]
             }
@@ -32,7 +33,7 @@ extension HTTPArchive {
         let times = try times(of: entry)
         if case .finished = end, let gap = body.gap { end = .brokenOff(gap) }
         let isWhole = if case .finished = end { true } else { false }
-        // Without a status there was no answer before a failure, unless there are bytes of it.
+        // A failed exchange without a status and body bytes has no response.
         if response.status != nil || isWhole || body.count > 0 {
             if let declared = body.declared { response.declare(declared) }
             response.settleLength(bodyCount: body.bytes.count, isWhole: isWhole, hasBody: exchange.method != .head)
@@ -50,27 +51,28 @@ extension HTTPArchive {
         let request = try entry.required("request")
         let (name, text) = (try request.required("method"), try request.required("url"))
         guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is no method") }
-        let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because nothing is played by it
+        let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because replay does not use the time
         var exchange = Exchange(method, try text.url(), began: began)
         exchange.fields = try request.fields(isOwn: isOwn)
-        // `try?` because a size that is none says nothing of the body.
+        // `try?` because an invalid size only means that the body's length is unknown.
         exchange.bodyLength = (try? request["bodySize"]?.count()).map(Int64.init)
         if let digest = request["_bodySHA256"] { exchange.note(sent: try digest.largeBody(of: request["bodySize"])) }
         guard let data = request["postData"] else { return exchange }
         guard let sent = data["text"] else {
-            // A body was sent, as parameters that are not compared.
+            // The request sent a body as parameters, which are not compared.
             if exchange.bodyLength == 0 { exchange.bodyLength = nil }
             return exchange
         }
         let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
-        // What stands for bytes that are no text can't be told from others.
+        // A replacement character may stand for any bytes that are no text.
         if !(try sent.text()).contains("\u{FFFD}") { exchange.body = bytes }
         exchange.bodyLength = Int64(bytes.count)
         return exchange
     }
 
-    /// How the load ended. A comment without a code is why it broke off, in an archive of one's own; in others it is anybody's word, and says why there
-    /// is no answer where there is none.
+    /// Returns how the load ended. In Portolan's own archives, a comment without a code is the reason why the recording
+    /// broke off. In other archives, a comment can be anything; it is used as the reason if the exchange has no
+    /// response.
     private static func end(of entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange.Event {
         let status = try entry["response"]?["status"]?.count() ?? 0
         let comment = try entry["comment"]?.text()
@@ -84,19 +86,19 @@ extension HTTPArchive {
         return .failed(LoadError(.connectionLost, message: comment ?? "the recording has no answer, nor says why"))
     }
 
-    /// When the response came, and when the end, since the exchange's start.
+    /// Returns the times of the response and of the end, relative to the start of the exchange.
     private static func times(of entry: ErrorLocation) throws(ErrorLocation.Problem) -> (response: Duration, end: Duration) {
         let total = try entry["time"]?.milliseconds() ?? .zero
         guard let timings = entry["timings"] else { return (total, total) }
         var before = Duration.zero
-        // The handshake of TLS is part of `connect`.
+        // `connect` includes the TLS handshake.
         for phase in ["blocked", "dns", "connect", "send", "wait"] { before += try timings[phase]?.milliseconds() ?? .zero }
         return (before, max(total, before + (try timings["receive"]?.milliseconds() ?? .zero)))
     }
 }
 
 extension LoadError.Code {
-    /// The code for an error of Chromium's (`net_error_list.h`).
+    /// Maps a Chromium error (`net_error_list.h`) to a code.
     fileprivate init(chromium name: String) {
         let codes: [(part: String, code: Self)] = [
             ("NAME_NOT_RESOLVED", .nameNotFound), ("NAME_RESOLUTION", .nameNotFound), ("TIMED_OUT", .timedOut), ("ABORTED", .cancelled),

@@ -4,28 +4,28 @@ import HTTPTypes
 import PortolanCore
 import PortolanJSON
 
-/// A body as an archive has it.
+/// A body from an archive.
 struct ArchivedBody {
     var bytes: [UInt8] = []
-    /// How many came.
+    /// The number of received bytes.
     var count = 0
-    /// Why it is not the whole body.
+    /// The reason why the body is incomplete.
     var gap: String?
-    /// What the bytes are, where that is not what the response says.
+    /// The type of the bytes, if it differs from the response's.
     var declared: MIMEType?
 }
 
 extension ErrorLocation {
     func response(for url: URLRecord, isOwn: Bool) throws(Problem) -> Response {
         var response = Response(url: url)
-        // 0 stands for none, unless a server has sent it.
+        // 0 means no status, unless the server sent a 0.
         if let status = self["status"], let code = try status.count(), code > 0 || self["_hasStatus"] != nil {
             guard (0...999).contains(code) else { throw status.problem("has to be a status from 0 to 999") }
             response.status = HTTPResponse.Status(code: code, reasonPhrase: try self["statusText"]?.text() ?? "")
         }
         response.fields = try fields(isOwn: isOwn)
         let content = self["content"]
-        // Chromium writes `x-unknown` where there is none.
+        // Chromium writes `x-unknown` for a missing type.
         response.mimeType =
             try content?["mimeType"]?.text().archivedMIMEType ?? MIMEType(extractedFrom: response.fields)
         response.textEncodingName = response.mimeType?.charset
@@ -37,13 +37,16 @@ extension ErrorLocation {
         return response
     }
 
-    /// Where a redirect leads; `nil` where the response is none, or says so in a way that can't be read, which the loader judges.
+    /// Returns the target of a redirect. Returns `nil` if the response is no redirect or its target is invalid; the
+    /// loader then handles the response.
     ///
-    /// - Parameter isOwn: what is told is where it led, which its field without a password may not say.
+    /// - Parameter isOwn: whether `redirectURL` takes precedence, because the redacted Location field may lack a
+    ///   password.
     func redirect(from url: URLRecord, _ response: Response, isOwn: Bool) throws(Problem) -> URLRecord? {
         let told = try self["redirectURL"]?.text() ?? ""
         if !isOwn || told.isEmpty, case .url(let target) = RedirectTarget(of: response) { return target }
-        // Without a status it is one of another protocol; with one the URL may be that of a Location that is no redirect.
+        // Without a status, the redirect comes from another protocol. With one, the URL may come from a Location field
+        // of a response that is no redirect.
         guard !told.isEmpty, response.status == nil || [301, 302, 303, 307, 308].contains(response.status?.code) else { return nil }
         do throws(URLSyntaxError) {
             return try URLRecord(parsing: told, relativeTo: url)
@@ -52,7 +55,8 @@ extension ErrorLocation {
         }
     }
 
-    /// - Parameter isOwn: what can be no field is an error. That of others is left out, as they write also what no server has sent.
+    /// - Parameter isOwn: whether an invalid field is an error. Other programs also write fields that no server sent,
+    ///   so their invalid fields are ignored.
     func fields(isOwn: Bool) throws(Problem) -> HTTPFields {
         var fields = HTTPFields()
         guard let list = self["headers"] else { return fields }
@@ -67,7 +71,7 @@ extension ErrorLocation {
         return fields
     }
 
-    /// - Parameter encoding: says `base64` where the text is that.
+    /// - Parameter encoding: `base64` if the text is encoded so.
     func bytes(encoding: ErrorLocation?) throws(Problem) -> [UInt8] {
         let text = try text()
         switch try encoding?.text().lowercased() {
@@ -77,9 +81,9 @@ extension ErrorLocation {
         }
     }
 
-    /// The body of this response.
+    /// Reads the body of this response.
     ///
-    /// - Parameter isOwn: the text is the very bytes that came. A browser's is what it made of them.
+    /// - Parameter isOwn: whether the text is exactly the received bytes. A browser writes the decoded text.
     func body(of method: HTTPRequest.Method, _ response: Response, isOwn: Bool) throws(Problem) -> ArchivedBody {
         let content = self["content"]
         let size = try content?["size"]?.count() ?? 0
@@ -95,7 +99,7 @@ extension ErrorLocation {
         let isText = content["encoding"] == nil && !isOwn
         let isASCII = body.bytes.allSatisfy { $0 < 0x80 }
         if isText, !isASCII, let type = response.mimeType, type.charset?.lowercased() ?? "utf-8" != "utf-8" {
-            // It was read as Unicode, and is UTF-8 here.
+            // The browser decoded the text, so its bytes are UTF-8 here.
             body.declared = type.declaringUTF8
         }
         let charset = response.mimeType?.charset?.lowercased() ?? "utf-8"
@@ -103,10 +107,10 @@ extension ErrorLocation {
             if !isText {
                 body.count < size
             } else if charset == "utf-8" || charset == "utf8" || (isASCII && !charset.hasPrefix("utf-")) {
-                // A byte order mark is gone.
+                // The difference of 3 bytes is a byte order mark, which the browser removed.
                 body.count < size && body.count + 3 != size
             } else {
-                // What a browser has decoded is shorter in UTF-8 by no more than that.
+                // Decoded text is at most this much shorter in UTF-8.
                 body.count * 4 + 4 < size
             }
         if isShorter {
@@ -116,8 +120,8 @@ extension ErrorLocation {
         return body
     }
 
-    /// How many bytes of body there were, as the rest of the response has it, where the content says nothing; 0 where that does neither. The body of
-    /// a redirect nobody reads, and it is seldom there.
+    /// Returns the body size that the rest of the response announces, if the content has none; otherwise 0. Bodies of
+    /// redirects are ignored, because nobody reads them and archives seldom contain them.
     private func announcedSize(of response: Response) throws(Problem) -> Int {
         guard let status = response.status?.code, ![301, 302, 303, 307, 308].contains(status) else { return 0 }
         let sent = try self["bodySize"]?.count() ?? 0
@@ -137,7 +141,7 @@ extension MIMEType {
 }
 
 extension Response {
-    /// What Content-Length says, where it is digits alone (RFC 9110 §8.6).
+    /// The value of Content-Length, if it consists only of digits (RFC 9110 §8.6).
     fileprivate var contentLength: Int64? {
         fields[.contentLength].flatMap { text in
             text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
@@ -149,12 +153,13 @@ extension Response {
         fields[.contentType] = type.description
     }
 
-    /// Announces the body's length where the response did, in a way that the recorded body keeps to. Content-Length is that of the bytes on the wire,
-    /// which a content coding may have changed since; where it is wrong without one, it goes.
+    /// Sets the expected length if the response announced one and the recorded body matches it. Content-Length counts
+    /// the bytes on the wire, which a content coding may have changed. Without a content coding, a wrong Content-Length
+    /// is removed.
     ///
     /// - Parameters:
-    ///   - isWhole: no more bytes came than are recorded.
-    ///   - hasBody: the length is that of a body that comes.
+    ///   - isWhole: whether all received bytes are recorded.
+    ///   - hasBody: whether the length describes a body that follows.
     mutating func settleLength(bodyCount: Int, isWhole: Bool, hasBody: Bool) {
         guard status != nil else {
             if isWhole { expectedLength = Int64(bodyCount) }
@@ -170,7 +175,7 @@ extension Response {
 }
 
 extension Exchange {
-    /// Adds the body in pieces, so that a slow reader can pause between them, spread over the time that it took.
+    /// Adds the body in pieces, spread over its duration, so that a slow reader can pause between them.
     mutating func note(_ bytes: [UInt8], from start: Duration, to end: Duration, count: Int) {
         let size = 64 << 10
         let pieces = max(1, (bytes.count + size - 1) / size)

@@ -5,15 +5,21 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Exchanges as HAR 1.2: an entry for each, those that were redirected among them. Where the protocol has no status it is 0.
+/// Writes exchanges as HAR 1.2, with one entry for each, including redirected ones. The status is 0 for protocols
+/// without one.
 ///
-/// The fields of a request are those that the caller gave it. Interim responses, trailers, the pieces of a body and all responses but the first are not kept. Members beside the standard's, as it allows them: `_error` is the code of a failure, whose message is the entry's comment; `_encoding` is
-/// `base64` where a body that was sent is no text; `_codings` are those that a body still carries; `_bodySHA256` is the digest of a body that was too large
-/// to be kept; `_hasStatus` says that a status of 0 was sent; `_repeated` that the request was sent again after this answer, for which nobody plays it.
+/// The fields of a request are those from the caller. Interim responses, trailers, the pieces of a body and all
+/// responses after the first are lost.
+///
+/// The standard permits these additional members: `_error` is the code of a failure, whose message is the entry's
+/// comment. `_encoding` is `base64` for a sent body that is no text. `_codings` are the content codings that a body
+/// still has. `_bodySHA256` is the digest of a body that was too large to record. `_hasStatus` means that the server
+/// sent a status of 0. `_repeated` means that the request was sent again after this response, so the response is never
+/// replayed.
 ///
 /// Source: HTTP Archive 1.2 Spec (Jan Odvarko)
 package enum HTTPArchive {
-    /// - Parameter entries: as ``entry(_:)`` makes them.
+    /// - Parameter entries: results of ``entry(_:)``.
     package static func document(_ entries: [JSONValue]) -> JSONValue {
         [
             "log": [
@@ -74,7 +80,7 @@ package enum HTTPArchive {
         return .object(members)
     }
 
-    /// With the charset, also where the response has it beside the type.
+    /// Returns the type with its charset, even if the response has the charset separately.
     private static func mimeType(of response: Response) -> String {
         guard let type = response.mimeType else { return "" }
         guard type.charset == nil, let charset = response.textEncodingName else { return type.description }
@@ -108,7 +114,7 @@ package enum HTTPArchive {
         return .object(members)
     }
 
-    /// Bytes as text where they are UTF-8, else in base64, which the member `marking` says.
+    /// Writes bytes as text if they are UTF-8, otherwise as base64, which the member `marking` shows.
     private static func text(_ bytes: [UInt8], marking: String) -> [JSONValue.Member] {
         if let text = String(validating: bytes, as: UTF8.self) { return [.init(name: "text", value: .string(text))] }
         return [
@@ -121,7 +127,8 @@ package enum HTTPArchive {
     }
 }
 
-/// The phases of an exchange. What none of them accounts for is in the one that had not ended, or else in ``blocked``: their sum is ``total``.
+/// The phases of an exchange. Time outside all phases is added to the unfinished phase, otherwise to ``blocked``, so
+/// that the sum of the phases is ``total``.
 private struct ArchivedTimings {
     private var blocked, dns, connect, ssl: Duration?
     private var (send, wait, receive) = (Duration.zero, Duration.zero, Duration.zero)
@@ -150,10 +157,10 @@ private struct ArchivedTimings {
         }
     }
 
-    /// TLS is part of ``connect``.
+    /// ``connect`` includes TLS.
     var total: Duration { (blocked ?? .zero) + (dns ?? .zero) + (connect ?? .zero) + send + wait + receive }
 
-    /// In milliseconds; -1: the phase was not gone through.
+    /// The phases in milliseconds; -1 for a phase that did not happen.
     var json: JSONValue {
         func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .integer(-1) }
         return [
@@ -164,7 +171,7 @@ private struct ArchivedTimings {
 }
 
 extension Duration {
-    /// As it is written: so that sums of what is written are right.
+    /// The duration as it is written, so that sums of written durations are exact.
     fileprivate var wholeMicroseconds: Duration {
         let (seconds, attoseconds) = components
         return .seconds(seconds) + .microseconds(attoseconds / 1_000_000_000_000)
@@ -172,7 +179,8 @@ extension Duration {
 }
 
 extension Exchange {
-    /// As much as an entry holds: of several responses, which are the parts of a multipart body, the first.
+    /// The exchange as far as an entry can represent it: of several responses, which are the parts of a multipart body,
+    /// only the first.
     fileprivate var withOneResponse: Exchange {
         let places = moments.indices.filter { if case .response = moments[$0].event { true } else { false } }
         guard places.count > 1 else { return self }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import PortolanCore
 import PortolanJSON
 
-/// A value in a document, and the way to it, for whoever reads it and says where it is wrong.
+/// A value in a document and its path, for readers that report errors with their location.
 struct ErrorLocation {
     struct Problem: Error {
         let path: JSONPath
@@ -16,7 +16,7 @@ struct ErrorLocation {
 
     init(_ value: JSONValue, _ path: JSONPath = JSONPath()) { (self.value, self.path) = (value, path) }
 
-    /// The member, or `nil` where there is none, or null.
+    /// The member, or `nil` if it is missing or null.
     subscript(name: String) -> ErrorLocation? {
         guard let member = value[name], member != .null else { return nil }
         return ErrorLocation(member, path[name])
@@ -24,7 +24,8 @@ struct ErrorLocation {
 
     func problem(_ words: String) -> Problem { Problem(path: path, words: words) }
 
-    /// Names should be unique (RFC 8259 §4), and of some of them nobody could say which is meant.
+    /// Rejects duplicate names, which should be unique (RFC 8259 §4), because for these names the meaning would be
+    /// unclear.
     func refuseDuplicates(of names: [String]) throws(Problem) {
         guard case .object(let members) = value else { return }
         for name in names where members.count(where: { $0.isNamed(name) }) > 1 {
@@ -38,7 +39,7 @@ struct ErrorLocation {
         return member
     }
 
-    /// Each with its way, which is made when it is asked for: there may be very many.
+    /// Returns the elements. Each path is made only on access, because there may be very many.
     func elements() throws(Problem) -> some RandomAccessCollection<ErrorLocation> {
         guard case .array(let values) = value else { throw problem("has to be an array") }
         return values.indices.lazy.map { ErrorLocation(values[$0], path[$0]) }
@@ -54,7 +55,7 @@ struct ErrorLocation {
         do throws(URLSyntaxError) { return try URLRecord(parsing: text) } catch { throw problem("is no URL: \(error)") }
     }
 
-    /// Also with line breaks, without padding, and in the alphabet for URLs (RFC 4648 §5).
+    /// Decodes base64, also with line breaks, without padding, and in the URL-safe alphabet (RFC 4648 §5).
     func base64() throws(Problem) -> [UInt8] {
         var digits: [UInt8] = []
         for byte in try text().utf8 {
@@ -70,13 +71,13 @@ struct ErrorLocation {
         return Array(data)
     }
 
-    /// The digest of what was sent.
+    /// Reads the digest of a sent body.
     func largeBody(of length: ErrorLocation?) throws(Problem) -> SentBody {
         guard let digest = SHA256Digest(text: try text()) else { throw problem("is no SHA-256") }
         return .large(length: Int64(try length?.count() ?? 0), digest)
     }
 
-    /// A whole number, 0 or more. Others are written as -1: not known.
+    /// Reads a whole number, 0 or more. A negative number, usually -1, means that it is unknown.
     func count() throws(Problem) -> Int? {
         guard case .number(let text) = value, let number = Double(text) else { throw problem("has to be a number") }
         guard number >= 0 else { return nil }
@@ -84,7 +85,8 @@ struct ErrorLocation {
         return Int(number)
     }
 
-    /// Milliseconds; `nil` for -1, which stands for what did not happen. What is longer than a day is a day.
+    /// Reads milliseconds; `nil` for a negative number such as -1, which marks something that did not happen. Limits
+    /// the result to one day.
     func milliseconds() throws(Problem) -> Duration? {
         guard case .number(let text) = value, let number = Double(text), !number.isNaN else { throw problem("has to be a number") }
         return number < 0 ? nil : .microseconds(Int64(min(number, 86_400_000) * 1000))
@@ -92,7 +94,7 @@ struct ErrorLocation {
 }
 
 extension ErrorLocation.Problem {
-    /// What is wrong, with the line on which it stands.
+    /// Describes the problem with its line.
     func explained(in bytes: [UInt8]) -> RecordingError {
         let line = path.offset(in: bytes, .json).map { " (line \(JSONPosition(of: $0, in: bytes)))" } ?? ""
         return RecordingError("\(path.words)\(line) \(words)")
@@ -100,7 +102,7 @@ extension ErrorLocation.Problem {
 }
 
 extension JSONPath {
-    /// As in `entry 3, response.status`: entries are counted from 1.
+    /// The path as in `entry 3, response.status`; entries count from 1.
     fileprivate var words: String {
         let lists = ["entries": "entry", "loads": "load"]
         for (index, step) in steps.enumerated().dropLast() {

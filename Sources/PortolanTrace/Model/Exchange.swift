@@ -3,25 +3,25 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// One request of one handler, and what came of it: what a recording holds, however its file is written.
+/// One request to one handler and its result, independent of the recording's file format.
 ///
-/// A load that is redirected consists of several.
+/// A redirected load consists of several exchanges.
 package struct Exchange: Sendable {
     package enum Event: Sendable {
         case interim(Response)
         case redirect(to: URLRecord, Response)
         case response(Response)
-        /// Body bytes: as many as were kept, and how many came.
+        /// Body bytes: the recorded ones, and the number of received ones.
         case data([UInt8], count: Int)
         case trailers(HTTPFields)
         case finished
         case failed(LoadError)
-        /// The recording ends here, and the load did not: why, as a clause for a message.
+        /// The recording ended before the load did. The value is the reason, as a clause for a message.
         case brokenOff(String)
     }
 
     package struct Moment: Sendable {
-        /// Since the exchange's start.
+        /// The time since the start of the exchange.
         package let time: Duration
         package let event: Event
 
@@ -29,29 +29,30 @@ package struct Exchange: Sendable {
     }
 
     package var method: HTTPRequest.Method
-    /// With its fragment and user information, where the recording has them.
+    /// The URL with fragment and user information, if the recording has them.
     package var url: URLRecord
-    /// Those that the caller gave.
+    /// The fields from the caller.
     package var fields: HTTPFields = [:]
-    /// The bytes that were sent; `nil` where there were none, or they were not recorded.
+    /// The sent bytes; `nil` if there were none or they were not recorded.
     package var body: [UInt8]?
-    /// How many bytes were sent; `nil`: not known.
+    /// The number of sent bytes; `nil` if unknown.
     package var bodyLength: Int64? = 0
-    /// Of a body that is too large to be recorded, or for which its file has no room.
+    /// The digest of a body that is too large to record or does not fit in the file.
     package var bodyDigest: SHA256Digest?
-    /// Seconds since 1970.
+    /// The start in seconds since 1970.
     package var began: Double
     package var moments: [Moment] = []
-    /// What went over the wire.
+    /// The timings and sizes of the transfer.
     package var timings: RequestTimings?
-    /// Whether the request was sent again after this answer (a 401, 407 or 417), which nobody got: it is written, and not played.
+    /// Whether the request was sent again after this response (a 401, 407 or 417), which the caller never received. It
+    /// is recorded but not replayed.
     package var wasRepeated = false
 
     package init(_ method: HTTPRequest.Method, _ url: URLRecord, began: Double) {
         (self.method, self.url, self.began) = (method, url, began)
     }
 
-    /// As `request`, without its body.
+    /// Makes an exchange from `request`, without its body.
     package init(_ request: Request, began: Double) {
         self.init(request.method, request.url, began: began)
         (fields, bodyLength) = (request.fields, request.body.map(\.length) ?? 0)
@@ -59,14 +60,14 @@ package struct Exchange: Sendable {
 
     package mutating func note(_ event: Event, at time: Duration) { moments.append(Moment(event, at: time)) }
 
-    /// Moves the beginning, and leaves what happened at its time of day.
+    /// Moves the start. The events keep their time of day.
     package mutating func begin(later delay: Duration) {
         guard delay > .zero else { return }
         began += delay / .seconds(1)
         moments = moments.map { Moment($0.event, at: max(.zero, $0.time - delay)) }
     }
 
-    /// What a request sent, where it is known.
+    /// Records the sent body, as far as it is known.
     package mutating func note(sent: SentBody) {
         switch sent {
         case .bytes(let bytes): (body, bodyLength) = (bytes, Int64(bytes.count))
@@ -75,8 +76,8 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// The exchange without the bytes of bodies. Their numbers are left, so that it counts as recorded in part, and the digest of what was sent, by
-    /// which it differs from other requests.
+    /// The exchange without body bytes. Their numbers stay, so the exchange counts as partly recorded. The digest of
+    /// the sent body stays too, because it distinguishes the exchange from other requests.
     package var withoutBodies: Exchange {
         var exchange = self
         if let body {
@@ -89,16 +90,16 @@ package struct Exchange: Sendable {
         return exchange
     }
 
-    /// No recording keeps more of one body.
+    /// The most bytes of one body that a recording keeps.
     package static let largestBody = 16 << 20
-    /// No recording keeps more events of one load.
+    /// The most events of one load that a recording keeps.
     package static let largestEventCount = 100_000
 }
 
 extension Exchange {
     package var end: Duration { moments.last?.time ?? .zero }
 
-    /// The first response; that of a redirect, where there is no other.
+    /// The first response; otherwise that of a redirect.
     package var response: Response? {
         var found: Response?
         for moment in moments {
@@ -120,7 +121,7 @@ extension Exchange {
         if case .failed(let error)? = moments.last?.event { error } else { nil }
     }
 
-    /// How many bytes of body came, and those that were kept.
+    /// The recorded body bytes, and the number of received ones.
     package var payload: (bytes: [UInt8], count: Int) {
         moments.reduce(into: ([], 0)) { payload, moment in
             guard case .data(let kept, let count) = moment.event else { return }
@@ -129,7 +130,7 @@ extension Exchange {
         }
     }
 
-    /// Why it can't be played to its end, as a clause for a message; `nil` where it can.
+    /// The reason why the exchange cannot be replayed to its end, as a clause for a message; `nil` if it can.
     package var gap: String? {
         let (bytes, count) = moments.reduce(into: (0, 0)) { sums, moment in
             if case .data(let kept, let count) = moment.event { sums = (sums.0 + kept.count, sums.1.addingSaturated(count)) }
@@ -143,7 +144,7 @@ extension Exchange {
 }
 
 extension Int {
-    /// The sum, or the largest number where it is more than that.
+    /// The sum, or the largest number on overflow.
     fileprivate func addingSaturated(_ other: Int) -> Int {
         let (sum, isOver) = addingReportingOverflow(other)
         return isOver ? .max : sum

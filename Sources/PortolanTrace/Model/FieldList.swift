@@ -4,7 +4,8 @@ package import HTTPTypes
 package import PortolanCore
 package import PortolanJSON
 
-/// Fields as programs see them: pairs of a lower-case name and the value's bytes as ISO-8859-1. A field that repeats stays repeated.
+/// Header fields as programs see them: pairs of a lower-case name, and a value whose bytes are shown as ISO-8859-1.
+/// Repeated fields stay separate.
 package struct FieldList: Equatable, Sendable {
     package typealias Pair = (name: String, value: String)
     package private(set) var pairs: [Pair] = []
@@ -13,7 +14,8 @@ package struct FieldList: Equatable, Sendable {
         pairs = fields.map { ($0.name.canonicalName, Self.text(of: $0)) }
     }
 
-    /// A response's fields, in which `content-type` is its MIME type as serialised, with the charset that the handler knows from elsewhere.
+    /// Makes the list of a response's fields. `content-type` is its serialised MIME type, with the charset that the
+    /// handler knows from another source.
     package init(of response: Response) {
         self.init(response.fields)
         guard let type = response.mimeType else { return }
@@ -23,8 +25,8 @@ package struct FieldList: Equatable, Sendable {
         pairs.insert((name, type.declaring(charset: response.textEncodingName).description), at: place)
     }
 
-    /// Adds what the response knows of its body's length, unless a field says it, or there were fields to say it: in 204 and 304 that there is no
-    /// Content-Length means something (RFC 9110 §8.6).
+    /// Adds the expected length as `content-length`, unless the field exists or the scheme is `http` or `https`: there,
+    /// a missing Content-Length in a 204 or 304 has a meaning (RFC 9110 §8.6).
     package mutating func addLength(of response: Response) {
         guard response.url.scheme != "http", response.url.scheme != "https" else { return }
         guard let length = response.expectedLength, !contains(.contentLength) else { return }
@@ -56,7 +58,7 @@ extension MIMEType {
     /// The type with this charset, unless it names one or `charset` is `nil`.
     fileprivate func declaring(charset: String?) -> MIMEType {
         guard let charset, self.charset == nil else { return self }
-        // Parsed, not composed: what is no parameter value is left out.
+        // Parsing leaves out a charset that is no valid parameter value.
         return MIMEType(parsing: "\(self);charset=\(charset)") ?? self
     }
 }
@@ -77,17 +79,18 @@ extension HTTPField {
 }
 
 extension HTTPFields {
-    /// Why a recorded field can't be added, as words for a message.
+    /// Why a recorded field is rejected, as words for a message.
     enum Unfitness: String, Error {
         case isNoField = "is no field that HTTP could have"
         case isOneTooMany = "is one of more than 10000 fields"
     }
 
-    /// No message of a recording has more: `HTTPFields` holds 65,534.
+    /// The most fields of one message in a recording; `HTTPFields` can hold 65,534.
     private static let largestCount = 10_000
 
-    /// Adds a field as a recording has it. One whose name begins with a colon is none (RFC 9113 §8.3); a value with line breaks is several, one a line,
-    /// as browsers write what may not be joined with commas. White space around a value is no part of it (RFC 9110 §5.5).
+    /// Adds a recorded field. Ignores a name that begins with a colon, because it is no field (RFC 9113 §8.3). A value
+    /// with line breaks becomes several fields, because browsers write fields so that must not be joined with commas.
+    /// White space around a value is removed (RFC 9110 §5.5).
     mutating func append(recorded name: String, _ value: String) throws(Unfitness) {
         if name.hasPrefix(":") { return }
         guard let name = HTTPField.Name(name) else { throw .isNoField }
@@ -105,7 +108,7 @@ extension HTTPFields {
 }
 
 extension Substring {
-    /// Without the white space, and the carriage returns, around it.
+    /// The text without white space and carriage returns at its ends.
     fileprivate var trimmingSpace: Substring {
         func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar == " " || scalar == "\t" || scalar == "\r" }
         var scalars = unicodeScalars

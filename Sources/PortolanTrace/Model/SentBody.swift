@@ -2,11 +2,11 @@
 
 package import PortolanCore
 
-/// What a request sends, as far as it could be read.
+/// The body that a request sends, as far as it was readable.
 package enum SentBody: Equatable, Sendable {
     case bytes([UInt8])
     /// More than ``Exchange/largestBody`` bytes.
     case large(length: Int64, SHA256Digest)
-    /// It can be read only once, and that is for the handler behind to do; or it could not be read.
+    /// The body can be read only once, and the next handler must read it; or reading failed.
     case unread(length: Int64?)
 }

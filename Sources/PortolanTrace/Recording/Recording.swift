@@ -3,15 +3,15 @@
 import PortolanCore
 import PortolanJSON
 
-/// What requests were answered with: read from a file, and to be written to one.
+/// Recorded responses to requests, which can be read from a file and written to one.
 ///
-/// Two forms are known: HTTP Archive 1.2, as `portolan get --trace FILE.har` and browsers write it, and the trace in JSON of
-/// `portolan get --trace FILE.json`, which has loads of any scheme as they were.
+/// There are two formats: HTTP Archive 1.2, as `portolan get --trace FILE.har` and browsers write it, and the JSON
+/// trace of `portolan get --trace FILE.json`, which represents loads of any scheme completely.
 ///
 ///     let recording = try Recording(parsing: bytes)
 ///     configuration.handlers = [ReplayHandler(recording)]
 public struct Recording: Sendable {
-    /// How a recording is written.
+    /// The file format of a recording.
     public enum Form: String, Hashable, Sendable, CaseIterable {
         /// HTTP Archive 1.2
         case har
@@ -19,29 +19,30 @@ public struct Recording: Sendable {
         case json
     }
 
-    /// The largest file that is read and written, in bytes.
+    /// The size limit of files to read and write, in bytes.
     public static let largestFile = 64 << 20
 
-    /// In the order in which they were recorded.
+    /// The exchanges in the order of their recording.
     package private(set) var exchanges: [Exchange]
-    /// The document that it was read from, with everything in it that is not understood here.
+    /// The document that the recording was read from, including everything that this type does not interpret.
     let source: JSONValue?
-    /// How it was written; `nil` where it was not read from a file.
+    /// The format of the file that the recording was read from; `nil` without a file.
     public let form: Form?
-    /// How many of ``exchanges`` stand in ``source``.
+    /// The number of ``exchanges`` that ``source`` contains.
     let sourceCount: Int
-    /// What is wrong with the entries that can't be played, each by entry and line. They stay in the file.
+    /// The problems of entries that cannot be replayed, each with entry and line. These entries stay in the file.
     public let problems: [RecordingError]
 
-    /// A recording of nothing.
+    /// Makes an empty recording.
     public init() { (exchanges, source, form, sourceCount, problems) = ([], nil, nil, 0, []) }
 
-    /// Reads a recording; of which form it is, is seen from what it holds.
+    /// Reads a recording; detects its format from the contents.
     ///
-    /// - Parameter bytes: the file's, in UTF-8.
-    /// An entry that can't be read is passed over, and is among ``problems``, where others can be read.
+    /// Unreadable entries are skipped and listed in ``problems``, unless no entry is readable.
     ///
-    /// - Throws: what is wrong with it, by entry and line; ``largestFile`` is a limit, too.
+    /// - Parameter bytes: the contents of the file, in UTF-8.
+    /// - Throws: ``RecordingError`` with entry and line if the file is no recording, if no entry is readable, or if the
+    ///   file is larger than ``largestFile``.
     /// - Complexity: linear in the length of the file.
     public init(parsing bytes: [UInt8]) throws(RecordingError) {
         guard bytes.count <= Self.largestFile else {
@@ -71,29 +72,31 @@ public struct Recording: Sendable {
         sourceCount = exchanges.count
     }
 
-    /// How many requests it has answers for; one that was redirected counts for each.
+    /// The number of requests that have a recorded response or failure; each redirect counts as a request.
     public var count: Int { exchanges.count }
 
-    /// Whether there is a response to any request.
+    /// Whether any request has a response.
     package var hasAnswers: Bool { exchanges.contains { $0.response != nil } }
 
     package mutating func add(_ exchange: Exchange) { exchanges.append(exchange) }
 
-    /// Adds what another process has not added meanwhile.
+    /// Adds exchanges, except those that another process added in the meantime.
     ///
-    /// - Parameter known: how many exchanges were there when `new` were loaded.
+    /// - Parameter known: the number of exchanges that existed when `new` were loaded.
     package mutating func add(_ new: some Sequence<Exchange>, besidesFirst known: Int) {
         let others = ReplayIndex(Array(exchanges.dropFirst(known)))
         exchanges += new.filter { !others.hasAnswer(like: $0) && !others.hasFailure(like: $0) }
     }
 
-    /// The file, with a line feed at its end.
+    /// Returns the contents of the file, with a line feed at the end.
     ///
-    /// What was read stays as it was, and what was added stands behind it, where the form is that of the file that was read. No file is larger than
-    /// ``largestFile``: bodies that don't fit are left out, and so are entries that don't fit without.
+    /// If `form` is the format of the file that was read, the old entries stay unchanged and the new ones follow them.
+    /// The result is never larger than ``largestFile``: bodies that do not fit are left out, and so are entries that do
+    /// not fit even without a body.
     ///
     /// - Parameters:
-    ///   - form: how it is to be written.
-    ///   - keepingSecrets: whether fields, query parameters, form members and JSON members whose names are those of secrets are in what is added.
+    ///   - form: the format to write.
+    ///   - keepingSecrets: whether new entries keep fields, query parameters, form members and JSON members with names
+    ///     of secrets.
     public func bytes(as form: Form, keepingSecrets: Bool = false) -> [UInt8] { file(as: form, keepingSecrets: keepingSecrets).bytes }
 }

@@ -2,15 +2,15 @@
 
 package import PortolanJSON
 
-/// A recording as it is written, and what there was no room for.
+/// The contents of a recording file, and how much did not fit.
 package struct RecordingFile: Sendable {
     package let bytes: [UInt8]
-    /// How many entries stand in it without their bodies.
+    /// The number of entries that were written without their bodies.
     package private(set) var entriesWithoutBody = 0
-    /// How many entries are not in it.
+    /// The number of entries that were left out.
     package private(set) var missingEntries = 0
 
-    /// What there was no room for, as a clause for a message; `nil` where everything is in it.
+    /// Describes what did not fit, as a clause for a message; `nil` if everything fits.
     package var omission: String? {
         let limit = "no file may be larger than \(Recording.largestFile >> 20) MiB"
         return switch (entriesWithoutBody, missingEntries) {
@@ -22,14 +22,16 @@ package struct RecordingFile: Sendable {
     }
 
     /// - Parameters:
-    ///   - entries: what is added, as it is and without its bodies.
-    ///   - document: what holds entries.
-    ///   - limit: how large the file may be.
+    ///   - entries: the entries to write.
+    ///   - written: returns the JSON of an entry.
+    ///   - withoutBodies: returns the JSON of an entry without its bodies.
+    ///   - document: makes the document around the entries.
+    ///   - limit: the largest size of the file in bytes.
     package init<Entry>(
         _ entries: some Sequence<Entry>, written: (Entry) -> JSONValue, withoutBodies: (Entry) -> JSONValue?,
         in document: ([JSONValue]) -> JSONValue, limit: Int = Recording.largestFile
     ) {
-        // With the line feed.
+        // Includes the line feed.
         var size = document([]).bytes.count + 1
         var values: [JSONValue] = []
         func fits(_ value: JSONValue) -> Bool {
@@ -47,7 +49,8 @@ package struct RecordingFile: Sendable {
 }
 
 extension Recording {
-    /// The file, and what is not in it. A request of which something is recorded already gets no entry without its body.
+    /// Makes the file, and counts what does not fit. If the recording already contains an entry for a request, no entry
+    /// without body is added.
     package func file(as form: Form, keepingSecrets: Bool = false, limit: Int = largestFile) -> RecordingFile {
         let isSame = form == self.form
         let redaction = Redaction(keepsSecrets: keepingSecrets)
@@ -78,7 +81,7 @@ extension Recording.Form {
 }
 
 extension JSONValue {
-    /// An object with another value for one of its members.
+    /// Returns the object with a changed value of one member.
     fileprivate func changing(_ name: String, _ change: (JSONValue) -> JSONValue) -> JSONValue {
         guard case .object(let members) = self else { return self }
         return .object(members.map { $0.isNamed(name) ? Member(name: name, value: change($0.value)) : $0 })

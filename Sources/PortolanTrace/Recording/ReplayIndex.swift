@@ -3,11 +3,12 @@
 import HTTPTypes
 import PortolanCore
 
-/// The answers of a recording by their requests, and which have been given: decides which one comes next.
+/// Selects recorded responses by request, and tracks which were used.
 ///
-/// Requests are the same in method and URL, without fragment and user information, and in the bytes that they send, where those are known of both. Of
-/// several answers to the same request each is given once, in the order of the recording, and then the last one again and again. A failure
-/// is given only where there is no answer, and one that is not whole only where there is no other.
+/// Two requests are the same if they have the same method, the same URL without fragment and user information, and the
+/// same body if both bodies are known. Several responses to the same request are used once each in recorded order; then
+/// the last one repeats. A failure is used only if there is no response, and an incomplete response only if there is no
+/// other.
 struct ReplayIndex {
     private struct Key: Hashable {
         let method: HTTPRequest.Method
@@ -26,13 +27,13 @@ struct ReplayIndex {
         for (index, exchange) in exchanges.enumerated() { places[Key(exchange.method, exchange.url), default: []].append(index) }
     }
 
-    /// Where answers to a request stand: those of its URL, and of what is left of that in a recording without secrets.
+    /// Returns the indices of responses to a request, for its URL and for the URL in redacted form.
     private func indices(_ method: HTTPRequest.Method, _ url: URLRecord) -> [Int] {
         let keys = Set([Key(method, url), Key(method, Redaction().url(url))])
         return keys.flatMap { places[$0] ?? [] }.sorted()
     }
 
-    /// Whether what a request sends decides which answer it gets.
+    /// Whether the response depends on the request's body.
     func comparesBody(of request: Request) -> Bool {
         let hasUnknownLength = request.body != nil && request.body?.length == nil
         return indices(request.method, request.url).contains { index in
@@ -41,7 +42,7 @@ struct ReplayIndex {
         }
     }
 
-    /// - Parameter wholeOnly: an answer that is not whole is none, nor is a failure, which may have passed.
+    /// - Parameter wholeOnly: whether to ignore incomplete responses, and failures, which may not occur again.
     mutating func take(_ request: Request, _ sent: SentBody, wholeOnly: Bool) -> Exchange? {
         let same = same(request.method, request.url, request.fields, sent)
         let whole = same.filter { exchanges[$0].gap == nil }
@@ -52,17 +53,17 @@ struct ReplayIndex {
         return exchanges[index]
     }
 
-    /// Whether it is known already that the request fails.
+    /// Whether the request is already recorded as failing.
     func hasFailure(like exchange: Exchange) -> Bool {
         exchange.failure != nil && same(as: exchange).contains { $0.failure != nil }
     }
 
-    /// Whether the request has a whole answer.
+    /// Whether the request has a complete response.
     func hasAnswer(like exchange: Exchange) -> Bool {
         same(as: exchange).contains { $0.gap == nil && $0.failure == nil }
     }
 
-    /// Whether something is recorded of the request.
+    /// Whether anything is recorded for the request.
     func hasAny(like exchange: Exchange) -> Bool { !same(as: exchange).isEmpty }
 
     private func same(as exchange: Exchange) -> [Exchange] {
@@ -79,12 +80,12 @@ struct ReplayIndex {
         return same(exchange.method, exchange.url, exchange.fields, sent).map { exchanges[$0] }
     }
 
-    /// In their order.
+    /// Returns the indices in ascending order.
     private func same(_ method: HTTPRequest.Method, _ url: URLRecord, _ fields: HTTPFields, _ sent: SentBody) -> [Int] {
         let found = indices(method, url)
         guard case .bytes(let bytes) = sent else { return found.filter { Self.isSame(exchanges[$0], sent) } }
         let hasDigests = found.contains { exchanges[$0].body == nil && exchanges[$0].bodyDigest != nil }
-        // As it is, and as a recording without secrets has it.
+        // The body as it is, and in redacted form.
         var forms = [bytes]
         if hasDigests || found.contains(where: { exchanges[$0].body != nil }) {
             let redacted = Redaction().sentBody(bytes, of: fields)
@@ -102,7 +103,7 @@ struct ReplayIndex {
     private static func isSame(_ recorded: Exchange, _ sent: SentBody) -> Bool {
         switch sent {
         case .large(_, let digest) where recorded.bodyDigest != nil: recorded.bodyDigest == digest
-        // The length alone decides where the bytes of one of them are not known.
+        // If the bytes of either body are unknown, only the length is compared.
         case .bytes(let bytes): recorded.mayHaveLength(Int64(bytes.count))
         case .large(let length, _): recorded.body == nil && recorded.mayHaveLength(length)
         case .unread(let length?): recorded.mayHaveLength(length)
@@ -110,7 +111,7 @@ struct ReplayIndex {
         }
     }
 
-    /// That there is no answer, and what comes near the request.
+    /// Returns the error for a request without a recorded response. Its message names similar requests.
     func absence(of request: Request) -> LoadError {
         var message = "the recording has no answer to \(request.method.rawValue) \(request.url.shortDescription)"
         if !indices(request.method, request.url).isEmpty {
@@ -130,7 +131,8 @@ struct ReplayIndex {
         return LoadError(.notFound, message: message)
     }
 
-    /// How many bytes the URLs begin with in common; `nil` where they lead to different hosts, or have none and little in common.
+    /// Returns the length in bytes of the URLs' common prefix; `nil` if their hosts differ, or if they have no host and
+    /// little in common.
     private static func nearness(_ url: URLRecord, _ wanted: URLRecord) -> Int? {
         let (url, wanted) = (url.withoutCredentials, wanted.withoutCredentials)
         guard url.beforePath == wanted.beforePath else { return nil }
@@ -140,7 +142,7 @@ struct ReplayIndex {
 }
 
 extension Exchange {
-    /// Whether a body of this length may have been sent. A body that is recorded without its secrets may have had another length.
+    /// Whether the body may have had this length. A redacted body may have had a different length.
     fileprivate func mayHaveLength(_ length: Int64) -> Bool {
         guard let bodyLength, bodyLength != length else { return true }
         return length > 0 && body.map { String(decoding: $0, as: UTF8.self).contains(Redaction.marker) } ?? false

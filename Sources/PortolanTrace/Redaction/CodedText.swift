@@ -2,14 +2,14 @@
 
 import PortolanCore
 
-/// A text whose coding hides what it says from a search, and where each byte of its meaning stands.
+/// A text in a coding that hides its meaning from a search, with the position of each decoded byte.
 struct CodedText {
     enum Coding {
-        /// What a string of JSON says (RFC 8259 §7). Scalars beyond ASCII that are escaped are `?`.
+        /// A JSON string (RFC 8259 §7). Escaped scalars beyond ASCII become `?`.
         case json
-        /// `%` and two hex digits
+        /// `%` and two hex digits.
         case percent
-        /// A backslash stands before a character that means itself (RFC 9110 §5.6.4).
+        /// A backslash precedes a literal character (RFC 9110 §5.6.4).
         case quotedPairs
     }
 
@@ -30,7 +30,7 @@ struct CodedText {
         self.decoded = decoded
     }
 
-    /// Where ranges of the decoded bytes stand in the text.
+    /// Returns the positions in the text of ranges of decoded bytes.
     func encoded(_ ranges: [SecretRange]) -> [SecretRange] {
         guard !ranges.isEmpty else { return [] }
         var wanted: [Int] = []

@@ -3,15 +3,16 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// What a recording leaves out.
+/// Removes secrets from a recording:
 ///
-/// - User names and passwords in URLs, wherever URLs stand.
-/// - Unless ``keepsSecrets``: fields whose names are those of secrets (``SecretName``), and the values of query parameters, form members and JSON
-///   members with such names. What is asked for has ``marker`` instead; of what came each byte is replaced, so that lengths stay what they were.
+/// - User names and passwords in URLs, wherever the URLs occur.
+/// - Unless ``keepsSecrets``: fields with names of secrets (``SecretName``), and the values of query parameters, form
+///   members and JSON members with such names. In requests, ``marker`` replaces a secret. In response bodies, each byte
+///   is replaced, so that lengths stay the same.
 ///
-/// Redacting what is redacted changes nothing, so a request can be compared with a recorded one.
+/// A second redaction changes nothing, so a request can be compared with a recorded one.
 package struct Redaction: Sendable {
-    /// What stands for a secret in what was asked for.
+    /// Replaces a secret in a request.
     package static let marker = "REDACTED"
 
     package let keepsSecrets: Bool
@@ -21,15 +22,15 @@ package struct Redaction: Sendable {
     package func url(_ url: URLRecord) -> URLRecord {
         if url.scheme == "data" { return url }
         let text = Array(url.redacted.utf8)
-        // Of another URL in the path, which may be percent-encoded.
+        // For another URL in the path, which may be percent-encoded.
         let passwords = SecretRanges.userInformation(in: text)
         let redacted = replaced(text, keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: text, .url))
         if redacted == url.description { return url }
-        // `try?` because what does not parse without them is left without user information of its own.
+        // `try?` because a redacted URL that does not parse is replaced by the original without its user information.
         return (try? URLRecord(parsing: redacted)) ?? url.withoutCredentials
     }
 
-    /// A message, in which URLs may stand.
+    /// Redacts a message that may contain URLs.
     package func text(_ text: String) -> String {
         replaced(Array(text.utf8), ranges(inText: Array(text.utf8), includingReferences: false))
     }
@@ -61,10 +62,10 @@ package struct Redaction: Sendable {
         return response
     }
 
-    /// As a field: the server says it.
+    /// Redacts a reason phrase like a field value, because the server chose it.
     private func reasonPhrase(_ phrase: String) -> String { replaced(Array(phrase.utf8), ranges(inField: Array(phrase.utf8))) }
 
-    /// A name may be what is left of a URL behind its last slash, and then it begins with the user information.
+    /// A file name may be the part of a URL behind its last slash, and then start with the user information.
     private func filename(_ name: String, saidBy field: String?) -> String {
         let name = text(name)
         guard let sign = name.utf8.lastIndex(of: UInt8(ascii: "@")) else { return name }
@@ -85,18 +86,18 @@ package struct Redaction: Sendable {
         return request
     }
 
-    /// What is sent, with ``marker`` for each secret.
+    /// Replaces each secret in a sent body with ``marker``.
     package func sentBody(_ bytes: [UInt8], of fields: HTTPFields) -> [UInt8] {
         guard !keepsSecrets, fields[.contentEncoding] == nil else { return bytes }
         let ranges = SecretRanges.body(bytes, type: MIMEType(parsing: fields[.contentType] ?? ""))
         return ranges.isEmpty ? bytes : replacedBytes(bytes, ranges)
     }
 
-    /// Replaces the secrets in bodies that came in pieces; no piece changes its length.
+    /// Replaces secrets in bodies that arrived in pieces. No piece changes its length.
     ///
     /// - Parameters:
-    ///   - head: the response that an element is, where it is one.
-    ///   - bytes: the piece that an element is, where it is one.
+    ///   - head: returns the response, if the element is one.
+    ///   - bytes: returns the piece of body, if the element is one.
     package func maskBodies<Element>(
         in elements: inout [Element], head: (Element) -> Response?, bytes: (Element) -> [UInt8]?, replace: (inout Element, [UInt8]) -> Void
     ) {
@@ -127,7 +128,7 @@ package struct Redaction: Sendable {
         mask(&elements)
     }
 
-    /// Also in quoted strings, and where the whole field is JSON.
+    /// Returns the secrets of a field value, also in quoted strings, and in a value that is JSON as a whole.
     private func ranges(inField bytes: [UInt8]) -> [SecretRange] {
         var ranges = ranges(inText: bytes, includingReferences: true)
         if bytes.contains(UInt8(ascii: "\\")) {
@@ -150,7 +151,7 @@ package struct Redaction: Sendable {
     private func replacedBytes(_ bytes: [UInt8], _ ranges: [SecretRange]) -> [UInt8] {
         var (replaced, position): ([UInt8], Int) = ([], 0)
         for range in ranges.sorted(by: { $0.bytes.lowerBound < $1.bytes.lowerBound }) where range.bytes.upperBound >= position {
-            // One that lies partly in the one before adds what is behind that.
+            // A range that overlaps the previous one extends it.
             if range.bytes.lowerBound >= position {
                 replaced += bytes[position..<range.bytes.lowerBound]
                 switch range.kind {
@@ -169,7 +170,7 @@ package struct Redaction: Sendable {
         for range in ranges {
             switch range.kind {
             case .value: for index in range.bytes { masked[index] = UInt8(ascii: "*") }
-            // What is left is a number.
+            // The result is still a number.
             case .number: for index in range.bytes { masked[index] = UInt8(ascii: "9") }
             case .userInformation: for index in range.bytes.dropLast(range.sign) { masked[index] = UInt8(ascii: "*") }
             }

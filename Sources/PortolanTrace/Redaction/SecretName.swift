@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which names of fields, query parameters, form members and JSON members are those of secrets.
+/// Recognises names of secrets among the names of fields, query parameters, form members and JSON members.
 ///
-/// A name is taken apart into words: at case changes, and at all that is no letter. A word for a secret makes it the name of one; in a word without
-/// separators it may stand anywhere, as in `csrfmiddlewaretoken`. What stands around it may say that the value is something else: `token_endpoint`.
+/// A name is split into words at case changes and at characters that are no letters. A word for a secret makes the name
+/// a secret's; in a word without separators it may occur anywhere, as in `csrfmiddlewaretoken`. Adjacent words may show
+/// that the value is no secret: `token_endpoint`.
 enum SecretName {
     enum Kind {
         case none, secret
-        /// Several of them, or whether there are any: `cookies=on`.
+        /// A plural, whose value may only say whether there are any: `cookies=on`.
         case plural
     }
 
@@ -16,41 +17,41 @@ enum SecretName {
         "token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "privatekey", "authkey", "authorization",
         "credential", "cookie", "session", "sessid", "signature", "csrf", "xsrf",
     ]
-    /// Such words that may be written as two.
+    /// Words for secrets that may be written as two words.
     private static let pairs = [
         ("api", "key"), ("access", "key"), ("private", "key"), ("auth", "key"), ("pass", "word"), ("pass", "wd"), ("pass", "phrase"),
         ("pass", "code"), ("sess", "id"), ("x", "auth"), ("x", "authentication"),
     ]
-    /// Whole names.
+    /// Names that are secrets as a whole.
     private static let names: Set<String> = ["auth", "bearer", "jwt", "otp", "pass", "pin", "psk", "pw", "pwd", "sid", "sig"]
-    /// Those that are secrets at the end of a name, too.
+    /// Words that mark a secret also at the end of a name.
     private static let endings: Set<String> = ["jwt", "otp", "psk", "pw", "pwd", "sid"]
 
-    // MARK: What makes it no secret
+    // MARK: Exceptions
 
-    /// Behind a secret: the value is a place, a count or a kind. Also in the plural.
+    /// Words behind a word for a secret that make the value a place, a count or a kind. Also in the plural.
     private static let properties: Set<String> = [
         "endpoint", "uri", "url", "iframe", "count", "limit", "remaining", "used", "total", "reset", "type", "method", "version",
         "algorithm", "alg", "supported",
     ]
-    /// In front of several: their number, or whether they are allowed.
+    /// Words before a plural that make the value a number or a permission.
     private static let quantities: Set<String> = [
         "max", "maximum", "min", "minimum", "num", "number", "total", "count", "limit", "remaining", "used", "reset", "new", "input",
         "output", "prompt", "completion", "cached", "reasoning", "allow", "allowed",
     ]
-    /// In front of a token: it is a place in a list.
+    /// Words before `token` that make it a position in a list.
     private static let pages: Set<String> = ["page", "next", "prev", "previous", "continuation", "sync", "starting"]
-    /// How words begin that have another meaning: tokenizer, secretary.
+    /// Beginnings of words with another meaning: tokenizer, secretary.
     private static let derivations = ["tokeniz", "tokenis", "secretar", "secretion", "secretive"]
     private static let accidents: Set<String> = ["obsession", "obsessions", "possession", "possessions"]
 
-    /// Longer names are cut.
+    /// The number of bytes of a name that are examined.
     private static let longest = 256
 
-    /// - Parameter name: percent-decoded.
+    /// - Parameter name: the percent-decoded name.
     static func isSecret(_ name: some Sequence<UInt8>) -> Bool { kind(of: name) != .none }
 
-    /// - Parameter name: percent-decoded.
+    /// - Parameter name: the percent-decoded name.
     static func kind(of name: some Sequence<UInt8>) -> Kind {
         let bytes = Array(name.prefix(longest))
         return mayBeSecret(bytes) ? kind(ofWhole: bytes) : .none
@@ -78,13 +79,13 @@ enum SecretName {
         return kind
     }
 
-    /// Whether a value is hidden. A plural that is on or off is none.
+    /// Whether to hide a value. The value of a plural that is on or off is not hidden.
     static func hides(_ value: some Collection<UInt8>, named kind: Kind) -> Bool {
         guard kind == .plural, value.count <= 5 else { return kind != .none }
         return !["on", "off", "true", "false", "yes", "no"].contains(String(decoding: value, as: UTF8.self).lowercased())
     }
 
-    /// The kinds of names that come again and again.
+    /// Caches the kinds of names, because names often repeat.
     struct Memory {
         private var kinds: [[UInt8]: Kind] = [:]
 
@@ -102,7 +103,8 @@ enum SecretName {
 
     // MARK: Words
 
-    /// A quick look, as most names are none: every name of a secret has one of these in it, or `pw`.
+    /// A quick check, because most names are no secret's. Every name of a secret contains one of these sequences, or
+    /// `pw`.
     static func mayBeSecret(_ name: some Collection<UInt8>) -> Bool {
         var last: UInt32 = 0
         for byte in name.prefix(longest) {
@@ -119,7 +121,7 @@ enum SecretName {
         return false
     }
 
-    /// In lower case. An upper-case letter behind a lower-case one begins a word.
+    /// Splits a name into lower-case words. An upper-case letter behind a lower-case one starts a word.
     private static func words(of name: [UInt8]) -> [String] {
         var words: [String] = []
         var word = ""
@@ -143,7 +145,7 @@ enum SecretName {
         let isRoot: Bool
     }
 
-    /// A word as what stands before a word for a secret, that, and what stands behind it.
+    /// Splits a word into the text before a word for a secret, that word, and the text behind it.
     private static func parts(of word: String) -> [Part] {
         guard !accidents.contains(word) else { return [Part(text: word, isRoot: false)] }
         let letters = Array(word.utf8)
@@ -161,7 +163,7 @@ enum SecretName {
         return [Part(text: word, isRoot: false)]
     }
 
-    /// With the words for secrets that were written as two.
+    /// Joins words for secrets that were written as two words.
     private static func joined(_ parts: [Part]) -> [Part] {
         var joined: [Part] = []
         for part in parts {
@@ -180,14 +182,14 @@ enum SecretName {
         isComposed(text, of: properties) || (text.last == "s" && isComposed(text.dropLast(), of: properties))
     }
 
-    /// Whether it is one of the words, or several in a row: `maxnew`.
+    /// Whether the text is one of the words, or several in a row: `maxnew`.
     private static func isComposed(_ text: some StringProtocol, of words: Set<String>) -> Bool {
         words.contains(String(text)) || words.contains { text.hasPrefix($0) && isComposed(text.dropFirst($0.count), of: words) }
     }
 }
 
 extension String {
-    /// `X-Auth` without its separator.
+    /// Whether the word starts with `X-Auth`, without its separator.
     fileprivate var isAuthorizationField: Bool { hasPrefix("xauth") && !hasPrefix("xauthor") }
 }
 

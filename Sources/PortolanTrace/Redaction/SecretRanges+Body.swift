@@ -3,17 +3,19 @@
 import PortolanCore
 
 extension SecretRanges {
-    /// Parts lie no deeper in each other, nor do strings of JSON.
+    /// The deepest nesting of multipart bodies, and of JSON strings, that is searched.
     static let deepestPart = 4
 
-    /// Where secrets stand in a body: in URL-encoded forms, multipart forms and JSON, by its type, and where that says nothing by how it looks.
+    /// Finds secrets in a body: in URL-encoded forms, multipart forms and JSON, by its type, or by its contents if the
+    /// type does not decide.
     static func body(_ bytes: [UInt8], type: MIMEType?, depth: Int = 0) -> [SecretRange] {
         let essence = type?.essence ?? ""
         if essence.hasPrefix("multipart/") {
             return depth < deepestPart ? multipart(bytes, boundary: type?[parameter: "boundary"], depth: depth) : []
         }
         var ranges: [SecretRange] = []
-        // Much JSON is sent with the type of a form, which is curl's for `-d`. But what begins like it may be a form.
+        // Much JSON is sent with the type of a form, which is curl's default for `-d`. But a body that starts like JSON
+        // may be a form.
         if essence.hasSuffix("json") || isShapedLikeJSON(bytes) {
             let scan = json(bytes)
             if scan.isJSON { return scan.ranges }
@@ -25,7 +27,7 @@ extension SecretRanges {
 
     // MARK: Multipart
 
-    /// The contents of parts whose names are those of secrets, and what is secret in the others (RFC 7578).
+    /// Finds the contents of parts with names of secrets, and the secrets in the other parts (RFC 7578).
     private static func multipart(_ bytes: [UInt8], boundary: String?, depth: Int) -> [SecretRange] {
         let delimiter = boundary.map { Array("--\($0)".utf8) } ?? Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
         guard delimiter.count > 2, delimiter.starts(with: "--".utf8) else { return [] }
@@ -55,14 +57,14 @@ extension SecretRanges {
             let value = pieces[1].drop { $0 == " " || $0 == "\t" }
             switch pieces[0].lowercased() {
             case "content-type": type = MIMEType(parsing: String(value))
-            // Its parameters have the syntax of a type's.
+            // The parameters have the syntax of those of a media type.
             case "content-disposition":
                 let names = MIMEType(parsing: "x/\(value)")?.parameters.filter { $0.name == "name" || $0.name == "name*" } ?? []
                 for parameter in names where name == .none { name = SecretName.kind(of: PercentEncoding.decodedBytes(parameter.value)) }
             default: break
             }
         }
-        // The line break before a delimiter belongs to it.
+        // The line break before a delimiter is part of the delimiter.
         var content = part[line...]
         if content.last == 0x0A { content.removeLast() }
         if content.last == 0x0D { content.removeLast() }
@@ -75,7 +77,7 @@ extension SecretRanges {
 }
 
 extension [UInt8] {
-    /// Whether there are names and values, and nothing that such a form would have encoded.
+    /// Whether the bytes contain names and values, and no byte that a form would encode.
     fileprivate var isShapedLikeForm: Bool {
         let end = last == 0x0A ? count - 1 : count
         return contains(UInt8(ascii: "="))

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What was found in a text that may be JSON.
+/// The result of a search in text that may be JSON.
 struct JSONScan {
     var ranges: [SecretRange] = []
-    /// Whether nothing stands in it that JSON has not.
+    /// Whether the text contains nothing that is not allowed in JSON.
     var isJSON = true
-    /// Where the first value ends.
+    /// The end of the first value.
     var end: Int
 }
 
 extension SecretRanges {
-    /// The values of members whose names are those of secrets, and everything in them; also where the text is cut off, or has several values.
+    /// Finds the values of members with names of secrets, including everything nested in them. The text may be
+    /// truncated, or contain several values.
     ///
     /// - Parameters:
-    ///   - start: where an object or array begins, and only that is looked at; `nil`: the whole text.
-    ///   - depth: how many strings of JSON it lies in.
+    ///   - start: the start of an object or array, which alone is searched; `nil` for the whole text.
+    ///   - depth: the number of JSON strings around the text.
     static func json(_ bytes: [UInt8], from start: Int? = nil, depth: Int = 0) -> JSONScan {
         var scan = JSONScan(end: bytes.count)
         var names = SecretName.Memory()
-        // Of the containers around: whether all in them is secret.
+        // For each enclosing container, whether all of its contents are secret.
         var containers: [Bool] = []
         var name = SecretName.Kind.none
         var index = start ?? (bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)
@@ -70,7 +71,7 @@ extension SecretRanges {
 
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// Whether it is an object or an array, or the beginning of one; behind a byte order mark, too.
+    /// Whether the bytes are an object or an array, or the beginning of one; a byte order mark may precede.
     static func isShapedLikeJSON(_ bytes: some Collection<UInt8>) -> Bool {
         let first = bytes.dropFirst(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0).first { $0 > 0x20 }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
@@ -82,7 +83,8 @@ extension SecretRanges {
         return index
     }
 
-    /// In a string that has no secret's name: passwords and parameters of URLs, and what is secret in a text of JSON.
+    /// Finds secrets in a string whose name is no secret's: passwords and parameters of URLs, and secrets in nested
+    /// JSON.
     private static func string(_ content: [UInt8], _ isEscaped: Bool, depth: Int) -> [SecretRange] {
         guard isEscaped else { return text(content, depth: depth) }
         let coded = CodedText(content, .json)
@@ -100,12 +102,12 @@ extension SecretRanges {
     }
 }
 
-/// Where a string of JSON ends, and what it may have in it.
+/// Finds the end of a JSON string, and whether it may contain a secret.
 private struct JSONStringScan {
-    /// Where the closing quote stands, or the text ends.
+    /// The position of the closing quote, or the end of the text.
     let end: Int
     private(set) var isEscaped = false
-    /// Without such bytes it is no URL with a password, no parameter and no JSON.
+    /// Whether the string contains bytes without which it has no URL with a password, no parameter and no JSON.
     private(set) var mayHideSecret = false
 
     init(_ bytes: [UInt8], from start: Int) {
@@ -116,7 +118,7 @@ private struct JSONStringScan {
             case UInt8(ascii: "\\"):
                 isEscaped = true
                 index += 1
-                // Of the others none stands for such a byte.
+                // No other escape stands for such a byte.
                 if index < bytes.count, !Self.isPlainEscape(bytes[index]) { mayHideSecret = true }
             case UInt8(ascii: "@"), UInt8(ascii: "="), UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "["): mayHideSecret = true
             default: break

@@ -2,13 +2,13 @@
 
 import PortolanCore
 
-/// Bytes that a recording does not show, and what they are.
+/// A range of bytes that a recording must hide, and its kind.
 struct SecretRange: Equatable {
     enum Kind { case value, number, userInformation }
 
     let bytes: Range<Int>
     let kind: Kind
-    /// How many bytes at the end are the `@` of user information, which may be encoded; 0 for others.
+    /// The number of bytes at the end that are the `@` of user information, which may be encoded; 0 for other kinds.
     var sign = 0
 
     func moved(by offset: Int) -> Self {
@@ -16,23 +16,25 @@ struct SecretRange: Equatable {
     }
 }
 
-/// Where secrets stand in URLs, forms and texts. Ranges may lie in each other.
+/// Finds secrets in URLs, forms and texts. Ranges may be nested.
 enum SecretRanges {
     enum Context {
-        /// Behind the first `?`, `;` or `#` names and values begin.
+        /// Names and values start behind the first `?`, `;` or `#`.
         case url
-        /// URLs and names with values stand among other words.
+        /// URLs, and names with values, occur among other words.
         case text
-        /// It begins with a name, and only `&` ends a value: `application/x-www-form-urlencoded`.
+        /// The text starts with a name, and only `&` ends a value: `application/x-www-form-urlencoded`.
         case form
     }
 
-    /// How many times what is percent-encoded is decoded, to find URLs in it.
+    /// How many levels of percent-encoding are decoded to find URLs.
     private static let deepestEncoding = 3
 
-    /// The values of parameters whose names are those of secrets, and values that hold an encoded URL with a password.
+    /// Finds the values of parameters with names of secrets, and values that contain an encoded secret, such as a URL
+    /// with a password.
     ///
-    /// - Parameter isEncoded: whether the bytes were the value of a parameter; what is encoded in them once more is not looked into.
+    /// - Parameter isEncoded: whether the bytes are the decoded value of a parameter; values that are encoded again are
+    ///   not searched.
     static func parameters(in bytes: [UInt8], _ surroundings: Context, isEncoded: Bool = false) -> [SecretRange] {
         guard bytes.contains(UInt8(ascii: "=")) else { return [] }
         var ranges: [SecretRange] = []
@@ -40,7 +42,7 @@ enum SecretRanges {
         var name = surroundings == .form ? 0 : nil as Int?
         var isQuery = surroundings == .form
         var index = 0
-        // Where the last JSON that was looked into ends.
+        // The end of the last JSON that was searched.
         var jsonEnd = 0
         while index < bytes.count {
             let byte = bytes[index]
@@ -73,13 +75,13 @@ enum SecretRanges {
                 let value = bytes[(index + 1)...].prefix { $0 != UInt8(ascii: "&") }
                 ranges += userInformation(in: Array(value)).map { $0.moved(by: index + 1) }
                 if index + 1 >= jsonEnd, isShapedLikeJSON(value) {
-                    // An `&` in it ends it no more than in JSON alone.
+                    // As in a JSON body, an `&` does not end the JSON.
                     let scan = json(bytes, from: index + 1)
                     ranges += scan.ranges
                     jsonEnd = scan.end
                 }
             case _ where surroundings == .text && isWordEnd(byte):
-                // As in `; name=value`.
+                // A space may follow the semicolon, as in `; name=value`.
                 if name == index, byte == UInt8(ascii: " ") { name = index + 1 } else { (name, isQuery) = (nil, false) }
             default: break
             }
@@ -88,9 +90,9 @@ enum SecretRanges {
         return ranges
     }
 
-    /// User information of URLs, also of those that are percent-encoded.
+    /// Finds the user information of URLs, including percent-encoded URLs.
     ///
-    /// - Parameter includingReferences: as ``UserInformation`` has it.
+    /// - Parameter includingReferences: as in ``UserInformation``.
     static func userInformation(in bytes: [UInt8], includingReferences: Bool = false) -> [SecretRange] {
         func found(_ bytes: [UInt8]) -> [SecretRange] {
             UserInformation.ranges(in: bytes, includingReferences: includingReferences).map {
@@ -129,9 +131,9 @@ enum SecretRanges {
         }
     }
 
-    /// Whether a text has an encoded URL or JSON in it that holds a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
+    /// Whether a text contains an encoded URL or encoded JSON with a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
     private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ surroundings: Context) -> Bool {
-        // Up to where the next name may begin. So nothing is looked at twice.
+        // The search ends where the next name may start, so that no byte is searched twice.
         var (end, isEncoded) = (start, false)
         scan: while end < bytes.count {
             switch bytes[end] {

@@ -3,12 +3,12 @@
 package import PortolanCore
 import Synchronization
 
-/// Reads what a request sends, as far as it can be read again, without waiting in a thread.
+/// Reads the body of a request if it can be read again. Does not block a thread.
 package final class BodyCollector: Sendable {
     fileprivate struct State {
-        /// As long as they are few enough.
+        /// The bytes, up to the limit.
         var bytes: [UInt8] = []
-        /// From where they are too many.
+        /// The digest, beyond the limit.
         var hasher: SHA256?
         var count: Int64 = 0
         var answer: (@Sendable (SentBody) -> Void)?
@@ -24,11 +24,11 @@ package final class BodyCollector: Sendable {
         state = Mutex(State(answer: answer))
     }
 
-    /// Reads `body` and calls `answer` once, possibly before this returns.
+    /// Reads `body` and calls `answer` once, possibly before this function returns.
     ///
     /// - Parameters:
-    ///   - body: `nil` has no bytes.
-    ///   - answer: gets the bytes, or their digest where there are more than ``Exchange/largestBody``.
+    ///   - body: the body; `nil` counts as empty.
+    ///   - answer: receives the bytes, or their digest if there are more than ``Exchange/largestBody``.
     package static func collect(_ body: Body?, then answer: @escaping @Sendable (SentBody) -> Void) {
         guard let body else { return answer(.bytes([])) }
         guard body.isRewindable else { return answer(.unread(length: body.length)) }
@@ -83,7 +83,7 @@ extension BodyCollector.State {
 }
 
 extension BodyCollector {
-    /// As ``collect(_:then:)``, and waits for it. Not from event loops.
+    /// Like ``collect(_:then:)``, but blocks until the result. Must not be called on an event loop.
     package static func contents(of body: Body?) -> SentBody {
         let monitor = ConditionLock(SentBody?.none)
         collect(body) { sent in monitor.withLockBroadcasting { $0 = sent } }

@@ -4,9 +4,10 @@ import HTTPTypes
 import PortolanCore
 
 extension Exchange {
-    /// What is told to a client that asks for it now, each with the time since the request at which it came.
+    /// Returns the events for a client, each with its time since the request.
     ///
-    /// A redirect is offered before its response. Where the recording ends too early, so does the load, with ``LoadError/Code/truncated``.
+    /// A redirect comes before its response. If the recording is incomplete, the load fails at its end with
+    /// ``LoadError/Code/truncated``.
     func script(for request: Request) -> [(event: ScriptedLoad.Event, time: Duration)] {
         var script: [(event: ScriptedLoad.Event, time: Duration)] = []
         let lengths = settledLengths
@@ -34,7 +35,7 @@ extension Exchange {
             }
         }
         if case .redirect(_, var response)? = moments.last?.event {
-            // A client that does not take it gets its response; nobody has read the body.
+            // The response is for a client that does not follow the redirect. Its body was not recorded.
             response.expectedLength = nil
             script += [(.response(response), end), (.finish, end)]
         }
@@ -46,7 +47,8 @@ extension Exchange {
             .truncated, message: "the recording of \(url.shortDescription) is not whole: \(gap ?? "its end is missing"); record it anew")
     }
 
-    /// What each response may announce: the bytes up to the next one, or up to a failure no fewer.
+    /// The length that each response may announce: the number of its body bytes, or also a larger number if a failure
+    /// follows.
     private var settledLengths: [Int64?] {
         var lengths: [Int64?] = []
         var announced: Int64?

@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// What was recorded of one load; outlives it.
+/// The record of one load, which outlives the load.
 final class ExchangeRecord: Sendable {
     private struct State {
         var exchange: Exchange
@@ -17,13 +17,13 @@ final class ExchangeRecord: Sendable {
     private let start: Duration
     private let state: Mutex<State>
 
-    /// - Parameter exchange: the request, of which nothing has come yet.
+    /// - Parameter exchange: the request, without events.
     init(_ exchange: Exchange, clock: any LoadClock) {
         (self.clock, start) = (clock, clock.now)
         state = Mutex(State(exchange: exchange))
     }
 
-    /// What was recorded; `nil` where the load has not ended by itself: then nobody knows what else would have come.
+    /// The recorded exchange; `nil` if the load did not end by itself, because its further events are unknown.
     var exchange: Exchange? {
         state.withLock { state in
             var exchange = state.exchange
@@ -35,17 +35,17 @@ final class ExchangeRecord: Sendable {
         }
     }
 
-    /// What comes from here on is no news of the load's.
+    /// Ignores all events from now on.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// How many more bytes of body are kept.
+    /// The number of further body bytes that the record can hold.
     var room: Int { state.withLock { max(0, Exchange.largestBody - $0.keptBytes) } }
 
     func note(_ event: Exchange.Event) {
         let time = clock.now - start
         state.withLock { state in
             if state.isStopped { return }
-            // Of a body in very many pieces the last ones are put together.
+            // Beyond the event limit, further pieces of body are appended to the last one.
             guard case .data(let kept, let count) = event else { return state.exchange.note(event, at: time) }
             state.keptBytes += kept.count
             if state.exchange.moments.count < Exchange.largestEventCount {
@@ -70,7 +70,7 @@ extension Exchange {
     }
 }
 
-/// Writes down what a load reports, and passes it on.
+/// Records the events of a load, and forwards them.
 final class ExchangeRecorder: ForwardingClient {
     let next: any ProtocolClient
     private let record: ExchangeRecord

@@ -3,14 +3,14 @@
 import PortolanCore
 import Synchronization
 
-/// How a request is answered.
+/// The source of a response.
 enum ReplayedLoad {
     case played(any ProtocolLoad)
-    /// By the handler behind; what it reports is written down.
+    /// The next handler serves the request, and its events are recorded.
     case recorded(any ProtocolLoad, ExchangeRecord)
 }
 
-/// A load of a ``ReplayHandler``: which answer it gets is decided when it starts, once it is known what it sends.
+/// A load of a ``ReplayHandler``. It selects the response when it starts, as soon as the request's body is known.
 final class ReplayLoad: ProtocolLoad {
     private struct State {
         var load: (any ProtocolLoad)?

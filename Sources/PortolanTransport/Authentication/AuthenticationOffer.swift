@@ -4,7 +4,7 @@ package import HTTPTypes
 package import PortolanCore
 import PortolanHTTPSyntax
 
-/// A way to prove who one is that a peer offers, and that is known here. A further scheme is a further case.
+/// An authentication scheme that a peer offers and that is known here. Each scheme is one case.
 package enum AuthenticationOffer: Hashable, Sendable {
     /// RFC 7617
     case basic(realm: String?)
@@ -19,7 +19,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// The known ones in the fields of an answer, in their order.
+    /// The offers of known schemes in the fields of a response, in their order.
     package static func all(in name: HTTPField.Name, of fields: HTTPFields) -> [AuthenticationOffer] {
         HTTPChallenge.parse(name, of: fields).compactMap(AuthenticationOffer.init)
     }
@@ -31,7 +31,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// What ``ProtectionSpace/Kind/password(scheme:)`` calls it.
+    /// The scheme in ``ProtectionSpace/Kind/password(scheme:)``.
     package var scheme: String {
         switch self {
         case .basic: "basic"
@@ -39,7 +39,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// Whether the credential can be sent this way.
+    /// Throws if the credential can't be sent with this scheme.
     package func check(_ credential: PasswordCredential) throws(LoadError) {
         switch self {
         case .basic: _ = try credential.basicValue()

@@ -13,16 +13,17 @@ package struct PasswordCredential: Hashable, Sendable {
         self.password = password
     }
 
-    /// `nil` for what is neither.
+    /// `nil` if the credential is not a user name and a password.
     package init?(_ credential: Credential) {
         guard case .password(let user, let password) = credential else { return nil }
         self.init(user: user, password: password)
     }
 
-    /// The value of `Authorization` or `Proxy-Authorization` for the scheme Basic, in UTF-8 whatever the challenge says of a charset: the one
-    /// that it may name is UTF-8.
+    /// The value of `Authorization` or `Proxy-Authorization` for the Basic scheme. The value is always in UTF-8,
+    /// because a challenge may name no other charset.
     ///
-    /// - Throws: where Basic can't carry it: a colon ends the user name, and control characters are not allowed.
+    /// - Throws: if Basic can't carry the credential. A colon ends the user name, and control characters are not
+    ///   allowed.
     ///
     /// RFC 7617 §2
     package func basicValue() throws(LoadError) -> String {
@@ -38,7 +39,8 @@ package struct PasswordCredential: Hashable, Sendable {
         return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 
-    /// The message by which SOCKS5 has it. An empty password, which the RFC does not provide for, is sent all the same, as curl does.
+    /// The message of SOCKS5 with user name and password. An empty password is also sent, as curl does, although the
+    /// RFC does not provide for it.
     ///
     /// RFC 1929 §2
     func socksMessage() throws(LoadError) -> [UInt8] {
@@ -53,7 +55,7 @@ package struct PasswordCredential: Hashable, Sendable {
 }
 
 extension PasswordCredential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never shows the password; the user name as ``QuotedText`` has it.
+    /// Never shows the password. Shows the user name as ``QuotedText``.
     package var description: String { "user \(QuotedText(user))" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: [:]) }

@@ -2,8 +2,9 @@
 
 import PortolanCore
 
-/// Opens one byte connection: finds the host's addresses, connects, asks the proxy, and starts TLS. In the turns of its loop only.
-package final class ByteConnectionAttempt: @unchecked Sendable {  // … because it is touched in the turns of its loop only
+/// Opens one byte connection: resolves the host, connects, negotiates with the proxy, and starts TLS. Runs on its event
+/// loop only.
+package final class ByteConnectionAttempt: @unchecked Sendable {  // … because it is touched on its event loop only
     private let endpoint: Endpoint
     private let connector: ByteConnector
     /// Answers the challenges of a handshake.
@@ -12,22 +13,23 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private var completion: ((Result<OpenConnection, LoadError>) -> Void)?
     private var question: DNSResolver.Question?
     private var race: ConnectionRace?
-    /// What was opened, and is closed if the attempt fails.
+    /// The open transport. It is closed if the attempt fails.
     private var transport: SocketConnection?
     private var remoteAddress: SocketAddress?
     private var handshake: TLSHandshake?
-    /// Through the proxy, once it was asked.
+    /// The tunnel through the proxy, once the attempt has requested it.
     private var tunnel: ProxyTunnel?
-    /// How TLS to the proxy was agreed on, where its URL asks for that.
+    /// The security of TLS to the proxy, if the proxy's URL requires TLS.
     private var proxySecurity: ConnectionSecurity?
-    /// Whether it failed by an answer of the respondent, which says nothing about other attempts.
+    /// Whether the answer of the challenge handler made the attempt fail. Such a failure says nothing about other
+    /// attempts.
     package private(set) var failsOwnerOnly = false
 
     private var deadline: ScheduledTimer?
     private var end: UInt64 = 0
-    /// How much of the time limit is left while a challenge waits for its answer.
+    /// The remaining part of the time limit while a challenge waits for its answer.
     private var timeLeft: Duration?
-    /// What the attempt waits for, for the message of a time-out.
+    /// The current step of the attempt, for the message of a time-out.
     private var step = ""
 
     init(
@@ -49,7 +51,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         openFirst()
     }
 
-    /// Completes with ``LoadError/Code/cancelled``; what was opened is closed.
+    /// Completes with ``LoadError/Code/cancelled``, and closes everything that was opened.
     package func cancel() {
         finish(.failure(LoadError(.cancelled, message: "the connection to \(endpoint) is no longer needed")))
     }
@@ -83,7 +85,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         }
     }
 
-    /// The time that an answer takes is not the network's.
+    /// The time that the answer to a challenge takes does not count against the limit.
     private func pauseDeadline(_ isAsking: Bool) {
         if isAsking, let deadline {
             timeLeft = .nanoseconds(Int64(clamping: end > loop.now ? end - loop.now : 0))
@@ -125,7 +127,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     }
 
     private func connect(to addresses: [SocketAddress], _ host: String, _ port: Int) {
-        // The client may have stopped the load as it heard how far it is.
+        // The client may have stopped the load when it received the step.
         guard completion != nil else { return }
         let race = ConnectionRace(to: addresses, on: loop) { [self] result in
             switch result {
@@ -155,7 +157,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     // MARK: The proxy
 
-    /// TLS to the proxy itself, where its URL says so.
+    /// Starts TLS to the proxy itself, if the proxy's URL requires it.
     private func secureProxy(_ transport: SocketConnection) {
         guard let proxy = endpoint.proxy, proxy.isSecure else { return openTunnel(through: transport) }
         step = "the TLS handshake with the proxy \(proxy)"
@@ -164,14 +166,14 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
             case .secured(let security):
                 proxySecurity = security
                 openTunnel(through: transport)
-            // The first says itself whose handshake it was.
+            // The first error already names the proxy.
             case .failed(let error): fail(error)
             case .refused(let error): fail(error.of(proxy))
             }
         }
     }
 
-    /// Asks the proxy, where there is one, for a way to the origin.
+    /// Requests a route to the origin from the proxy, if there is one.
     private func openTunnel(through transport: SocketConnection) {
         guard let proxy = endpoint.proxy, endpoint.usesTunnel || proxy.kind != .http else { return secureOrigin(transport) }
         step = "the proxy \(proxy)"
@@ -227,14 +229,14 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     // MARK: The end
 
-    /// The transport is no longer the attempt's.
+    /// Passes the transport to the owner. The attempt no longer uses it.
     private func hand(over transport: SocketConnection, _ security: ConnectionSecurity?) {
         let address = remoteAddress.map { "\($0)" }
         finish(.success(OpenConnection(transport: transport, remoteAddress: address, proxySecurity: proxySecurity, security: security)))
     }
 }
 
-/// Takes what a transport reports before a connection has it. Nothing is read then but by handshakes.
+/// Receives the events of a transport before a connection owns it. During that time only handshakes read.
 private final class ConnectingReceiver: ByteConnectionReceiver {
     private weak var attempt: ByteConnectionAttempt?
     let isIdle = false
@@ -247,7 +249,7 @@ private final class ConnectingReceiver: ByteConnectionReceiver {
 }
 
 extension Duration {
-    /// 0 for what is negative.
+    /// 0 for a negative duration.
     package var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

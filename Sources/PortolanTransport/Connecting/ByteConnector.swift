@@ -3,23 +3,24 @@
 package import PortolanCore
 package import PortolanHTTPSyntax
 
-/// How byte connections are opened.
+/// Settings for opening byte connections.
 package struct TransportConfiguration: Sendable {
-    /// How long it may take to find the name, connect, ask the proxy and make the connection secure. Waiting for an answer to a challenge does not count.
+    /// The time limit for resolving the name, connecting, negotiating with the proxy and securing the connection.
+    /// Waiting for the answer to a challenge does not count.
     package var connectTimeout = Duration.seconds(30)
     package var tls = TLSSettings()
-    /// How many bytes are read from a socket at once.
+    /// The maximum number of bytes for one read from a socket.
     package var readSize = 512 << 10
-    /// What CONNECT says of the client; `nil`: nothing.
+    /// The user agent in CONNECT; `nil` means none.
     package var userAgent: String?
-    /// Limits of a proxy's answer to CONNECT.
+    /// Limits for a proxy's response to CONNECT.
     package var limits = HTTPLimits()
 
     package init() {}
 }
 
-/// Opens byte connections on one event loop: finds the host's addresses, races them (RFC 8305), asks the proxy for a tunnel, and starts TLS.
-/// In the turns of its loop.
+/// Opens byte connections on one event loop: resolves the host, races its addresses (RFC 8305), requests a tunnel from
+/// the proxy, and starts TLS. Call it on its event loop only.
 package final class ByteConnector: Sendable {
     let configuration: TransportConfiguration
     let contexts: TLSContextCache
@@ -35,15 +36,17 @@ package final class ByteConnector: Sendable {
         self.loop = loop
     }
 
-    /// A connection to `endpoint`, which is opened when the attempt is started.
+    /// A connection to `endpoint`. It is opened when the attempt is started.
     ///
     /// - Parameters:
-    ///   - challengeHandler: answers the challenges of the TLS handshake with the server; the configuration's defaults hold where there is none.
+    ///   - challengeHandler: answers the challenges of the TLS handshake with the server. Without one, the
+    ///     configuration's defaults apply.
     ///   - didReach: reports each step when it is done.
-    ///   - completion: called once, in a turn, after the attempt was started. It may fail with ``LoadError/Code/nameNotFound``,
-    ///     ``LoadError/Code/proxyNotFound``, ``LoadError/Code/cannotConnect``, ``LoadError/Code/tunnelFailed``, ``LoadError/Code/socksFailed``,
-    ///     ``LoadError/Code/secureConnectionFailed``, ``LoadError/Code/timedOut``, ``LoadError/Code/cancelled`` and with what is wrong with
-    ///     certificates and answers.
+    ///   - completion: called once, on the event loop, after the attempt was started. It may fail with
+    ///     ``LoadError/Code/nameNotFound``, ``LoadError/Code/proxyNotFound``, ``LoadError/Code/cannotConnect``,
+    ///     ``LoadError/Code/tunnelFailed``, ``LoadError/Code/socksFailed``, ``LoadError/Code/secureConnectionFailed``,
+    ///     ``LoadError/Code/timedOut``, ``LoadError/Code/cancelled``, and with the errors of certificates and of
+    ///     challenge answers.
     package func attempt(
         to endpoint: Endpoint, for challengeHandler: (any ChallengeHandler)?, didReach: @escaping (LoadStep) -> Void = { _ in },
         completion: @escaping (Result<OpenConnection, LoadError>) -> Void
@@ -51,18 +54,19 @@ package final class ByteConnector: Sendable {
         ByteConnectionAttempt(endpoint, connector: self, challengeHandler: challengeHandler, didReach: didReach, completion: completion)
     }
 
-    /// Starts TLS on an open connection, as protocols do that agree on it in clear (STARTTLS).
+    /// Starts TLS on an open connection, for protocols that agree on TLS in clear text (STARTTLS).
     ///
-    /// What was written before leaves in clear first. Nothing is read in between: the caller calls this when the server has agreed and has sent
-    /// nothing behind that, for such bytes could be anybody's. There is no time limit.
+    /// Bytes that were written before are sent in clear text first. Nothing is read in between. Call this when the
+    /// server has agreed and has sent nothing after that, because an attacker could have sent such bytes. There is no
+    /// time limit.
     ///
     /// - Parameters:
-    ///   - peer: whose name the certificate has to carry.
-    ///   - protocols: to offer by ALPN (RFC 7301), the best first; none: no offer is made.
-    ///   - challengeHandler: answers the challenges; the configuration's defaults hold where there is none.
-    ///   - completion: called once, in a turn, unless the handshake is cancelled. Then call ``SocketConnection/hand(to:)``, or close the connection
-    ///     where it failed.
-    /// - Returns: the handshake, by which it can be cancelled.
+    ///   - peer: the server that the certificate must name.
+    ///   - protocols: the protocols to offer by ALPN (RFC 7301), the best first; empty for no offer.
+    ///   - challengeHandler: answers the challenges. Without one, the configuration's defaults apply.
+    ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
+    ///     ``SocketConnection/hand(to:)``, or close the connection if the handshake failed.
+    /// - Returns: the handshake, for cancelling it.
     package func startTLS(
         on transport: SocketConnection, with peer: TLSPeer, offering protocols: [String] = [],
         for challengeHandler: (any ChallengeHandler)? = nil,

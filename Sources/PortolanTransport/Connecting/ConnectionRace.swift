@@ -8,16 +8,16 @@ import PortolanCore
     import Musl
 #endif
 
-/// Connects to the first of several addresses that answers: Happy Eyeballs. In the turns of its loop only.
+/// Connects to the first of several addresses that responds (Happy Eyeballs). Runs on its event loop only.
 ///
-/// The families take turns, beginning with that of the first address, as the system has sorted them (RFC 6724). The next address is tried when one has failed,
-/// or has not answered for ``delay``.
+/// The address families alternate. The family of the first address in the system's order (RFC 6724) is the first. The
+/// next address is tried when one has failed, or has not responded within ``delay``.
 ///
 /// RFC 8305 §4, §5
-final class ConnectionRace: @unchecked Sendable {  // … because it is touched in the turns of its loop only
+final class ConnectionRace: @unchecked Sendable {  // … because it is touched on its event loop only
     /// RFC 8305 §5: the recommended Connection Attempt Delay.
     static let delay = Duration.milliseconds(250)
-    /// More addresses of a host than these are not tried.
+    /// The maximum number of addresses to try for one host.
     static let mostAddresses = 64
 
     private let loop: SocketEventLoop
@@ -28,8 +28,8 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
     private var lastError = SocketError.system(EHOSTUNREACH)
 
     /// - Parameters:
-    ///   - addresses: one at least.
-    ///   - completion: called once, unless it is cancelled; also from within ``start()``.
+    ///   - addresses: at least one.
+    ///   - completion: called once, unless the race is cancelled. It may be called from within ``start()``.
     init(
         to addresses: [SocketAddress], on loop: SocketEventLoop,
         completion: @escaping (Result<(Socket, SocketAddress), SocketError>) -> Void
@@ -46,7 +46,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
         stop()
     }
 
-    /// IPv6 and IPv4 in turns (RFC 8305 §4).
+    /// Alternates IPv6 and IPv4 (RFC 8305 §4).
     static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
         let preferred = addresses.filter { $0.isIPv6 == first.isIPv6 }
@@ -114,7 +114,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
         runners = []
     }
 
-    /// One socket that is being connected.
+    /// One socket that is connecting.
     fileprivate final class Runner: PolledSocket {
         let socket: Socket
         let address: SocketAddress
@@ -129,7 +129,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
             self.loop = loop
         }
 
-        /// - Returns: whether the system could.
+        /// - Returns: whether the poller watches the socket.
         func start() -> Bool {
             mark = loop.add(self)
             guard loop.poller.watch(socket.descriptor, for: .write, mark: mark) else {

@@ -9,14 +9,15 @@ import Synchronization
     import Musl
 #endif
 
-/// Finds the addresses of hosts with a function that may take its time, on threads of its own: they come as they are needed, up to a limit,
-/// and go when they have nothing to do. So a name server that does not answer holds up the loads that need it, and others only where as many names hang
-/// at once. Any thread.
+/// Resolves host names with a function that may block, on its own threads. Threads are started on demand, up to a
+/// limit, and end when they are idle. A name server that does not respond therefore delays the loads that need it. It
+/// delays other loads only if as many look-ups hang as the limit allows. Any thread.
 ///
-/// Who asks for a host that is being looked up shares the answer. A look-up that nobody waits for any more when its turn comes is left out;
-/// one that has begun can't be stopped, and keeps its thread to its end: who asks then is not bound to it, and begins another.
+/// Callers that request the same host share the running look-up. A pending look-up without callers is skipped. A
+/// look-up that has begun can't be stopped, and occupies its thread until it ends. If it has no callers any more, the
+/// next caller does not share it, and begins another look-up.
 package final class DNSResolver: Sendable {
-    /// Gives addresses without a port, the best first.
+    /// Returns addresses without a port, the best first.
     typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
     typealias Answer = Result<[SocketAddress], any Error>
     typealias Asker = @Sendable (Answer) -> Void
@@ -26,9 +27,9 @@ package final class DNSResolver: Sendable {
         fileprivate let number: UInt64
     }
 
-    /// A look-up, under way or about to be, and who waits for it.
+    /// A pending or running look-up, and its callers.
     private struct Search {
-        /// The question for which it was made.
+        /// The question that created the look-up.
         let first: UInt64
         var hasBegun = false
         var askers: [UInt64: Asker]
@@ -45,7 +46,7 @@ package final class DNSResolver: Sendable {
             return (Question(name: name, number: questionCount), isFirst)
         }
 
-        /// Whether somebody waits still; where nobody does, the next to ask is the first.
+        /// Whether a caller still waits. If none does, the next caller creates a new look-up.
         mutating func begin(_ question: Question) -> Bool {
             guard searches[question.name]?.first == question.number else { return false }
             searches[question.name]?.hasBegun = true
@@ -59,19 +60,19 @@ package final class DNSResolver: Sendable {
             return true
         }
 
-        /// Nobody who asks from now on shares a look-up that all others have given up.
+        /// Later callers do not share a running look-up that all its callers have withdrawn from.
         private mutating func leaveOut(_ name: String) {
             if let search = searches[name], search.hasBegun, search.askers.isEmpty { searches[name] = nil }
         }
 
-        /// Who waits for the look-up that was made for a question.
+        /// Takes the callers of the look-up that a question created.
         mutating func takeAskers(of first: Question) -> [Asker] {
             guard searches[first.name]?.first == first.number else { return [] }
             return searches.removeValue(forKey: first.name).map { Array($0.askers.values) } ?? []
         }
     }
 
-    /// The system's, for every handler.
+    /// The system's resolver, which all handlers share.
     static let shared = DNSResolver(lookUp: DNSResolver.systemAddresses)
 
     private let threads: LoadThreadPool
@@ -79,8 +80,8 @@ package final class DNSResolver: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - limit: how many names are looked up at once.
-    ///   - lookUp: gives addresses without a port, or throws; called on a thread that may wait.
+    ///   - limit: the maximum number of simultaneous look-ups.
+    ///   - lookUp: returns addresses without a port, or throws. Called on a thread that may block.
     init(limit: Int = 64, lookUp: @escaping LookUp) {
         threads = LoadThreadPool(limit: limit)
         self.lookUp = lookUp
@@ -102,7 +103,7 @@ package final class DNSResolver: Sendable {
         return question
     }
 
-    /// - Returns: whether the asker is let go of without a call.
+    /// - Returns: whether the asker was removed before it was called.
     func withdraw(_ question: Question) -> Bool {
         state.withLock { $0.remove(question) }
     }
@@ -111,14 +112,14 @@ package final class DNSResolver: Sendable {
         for asker in state.withLock({ $0.takeAskers(of: first) }) { asker(answer) }
     }
 
-    /// `localhost.` and names below `localhost` are looked up as `localhost`, which no name server is asked for (RFC 6761 §6.3): of which
-    /// family its addresses are, the system knows.
+    /// `localhost.` and names below `localhost` are looked up as `localhost`. No name server is queried for it
+    /// (RFC 6761 §6.3). The system knows the families of its addresses.
     static func name(of host: String) -> String {
         let name = (host.last == "." ? host.dropLast() : host[...]).lowercased()
         return name == "localhost" || name.hasSuffix(".localhost") ? "localhost" : host
     }
 
-    /// Asks the system's resolver: getaddrinfo(3).
+    /// Queries the system's resolver: getaddrinfo(3).
     private static func systemAddresses(of name: String) throws -> [SocketAddress] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
@@ -136,7 +137,7 @@ package final class DNSResolver: Sendable {
     }
 }
 
-/// What getaddrinfo(3) says.
+/// An error of getaddrinfo(3).
 struct NameError: Error, CustomStringConvertible {
     let status: CInt
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a byte connection leads, and how it gets there.
+/// The destination of a byte connection, and the route to it.
 package struct Endpoint: Hashable, Sendable {
-    /// The server. For TLS it is also the name that its certificate has to carry.
+    /// The server. With TLS, its certificate must carry this name.
     package let peer: TLSPeer
     package var proxy: Proxy?
-    /// Whether an HTTP proxy is asked for a tunnel. Without one, what is written is for the proxy to read. SOCKS proxies always make a tunnel.
+    /// Whether an HTTP proxy is asked for a tunnel. Without a tunnel, the proxy itself reads the bytes. SOCKS proxies
+    /// always make a tunnel.
     package var usesTunnel: Bool
-    /// With TLS from the start: the protocols to offer by ALPN (RFC 7301), the best first. `nil`: without TLS.
+    /// The protocols to offer by ALPN (RFC 7301), the best first, for TLS from the start; `nil` means no TLS.
     package var applicationProtocols: [String]?
 
     package init(_ peer: TLSPeer, through proxy: Proxy? = nil, usesTunnel: Bool = true, applicationProtocols: [String]? = nil) {
@@ -17,7 +18,7 @@ package struct Endpoint: Hashable, Sendable {
         self.applicationProtocols = applicationProtocols
     }
 
-    /// The peer of the TLS session: the proxy, where only that speaks TLS.
+    /// The peer of the TLS session. It is the proxy, if only the proxy uses TLS.
     var securedPeer: TLSPeer { applicationProtocols != nil ? peer : proxy?.peer ?? peer }
 
     /// Host and port, with brackets around an IPv6 address (RFC 9110 §9.3.6).

@@ -2,18 +2,18 @@
 
 import PortolanCore
 
-/// Makes the way through a proxy to one origin: over a connection to the proxy, or over one after the other where a name has several
-/// addresses and the proxy can't reach the first. In the turns of one loop.
-final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in the turns of its loop only
+/// Opens a route through a proxy to one origin. If the name has several addresses and the proxy can't reach the first
+/// one, it uses further connections to the proxy, one after the other. Runs on one event loop.
+final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on its event loop only
     enum Outcome {
-        /// What is written to the transport reaches the origin.
+        /// Bytes that are written to the transport reach the origin.
         case established
-        /// Another try is worth while, on a new connection to the proxy.
+        /// Another try, on a new connection to the proxy, may succeed.
         case again
         case failed(LoadError)
     }
 
-    /// More addresses of a name than these are not tried.
+    /// The maximum number of addresses to try for one name.
     private static let mostAddresses = 8
 
     private let endpoint: Endpoint
@@ -23,7 +23,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     private let loop: any EventLoop
     private var question: DNSResolver.Question?
     private var handshake: TunnelHandshake?
-    /// What is left to try, once a name has been looked up.
+    /// The addresses that remain to be tried, once a name has been looked up.
     private var addresses: ArraySlice<IPAddress>?
 
     init(_ endpoint: Endpoint, through proxy: Proxy, configuration: TransportConfiguration, names: DNSResolver, on loop: any EventLoop) {
@@ -34,13 +34,13 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
         self.loop = loop
     }
 
-    /// Nobody waits for the address of the origin any more.
+    /// Stops waiting for the address of the origin.
     func cancel() {
         if let question { _ = names.withdraw(question) }
         question = nil
     }
 
-    /// - Parameter completion: called once, in a turn, unless it is cancelled.
+    /// - Parameter completion: called once, on the event loop, unless the tunnel is cancelled.
     func open(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         switch proxy.kind {
         case .http:
@@ -79,7 +79,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     private func outcome(of error: LoadError) -> Outcome {
         guard let reply = error.cause as? SOCKS5Reply else { return .failed(error) }
         if reply.isOfAddress, addresses?.isEmpty == false { return .again }
-        // The message says what the reply does.
+        // The message already describes the reply.
         return .failed(error.withoutCause)
     }
 

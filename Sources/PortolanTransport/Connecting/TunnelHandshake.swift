@@ -2,7 +2,7 @@
 
 package import PortolanCore
 
-/// Asks a proxy for a way to an origin over an open connection. In the turns of its loop only.
+/// Requests a route to an origin from a proxy, over an open connection. Runs on its event loop only.
 final class TunnelHandshake: ByteConnectionReceiver {
     private var negotiation: any TunnelNegotiation
     private let proxy: Proxy
@@ -10,7 +10,7 @@ final class TunnelHandshake: ByteConnectionReceiver {
     private var completion: ((Result<Void, LoadError>) -> Void)?
     let isIdle = false
 
-    /// - Parameter completion: called once; where it fails, the transport is closed by the caller.
+    /// - Parameter completion: called once. If the handshake failed, the caller closes the transport.
     init(
         _ negotiation: any TunnelNegotiation, with proxy: Proxy, over transport: SocketConnection,
         completion: @escaping (Result<Void, LoadError>) -> Void
@@ -35,7 +35,8 @@ final class TunnelHandshake: ByteConnectionReceiver {
                 case .needsMore: return
                 case .send(let bytes): transport.write(bytes)
                 case .established:
-                    // Over HTTP and over TLS the client speaks first: it must not be taken for an answer (RFC 9112 §9.2).
+                    // Over HTTP and over TLS the client speaks first. Early bytes must not be taken for a response
+                    // (RFC 9112 §9.2).
                     guard offset == bytes.byteCount else { throw spokeFirst }
                     transport.pause()
                     return finish(.success(()))
@@ -64,21 +65,21 @@ final class TunnelHandshake: ByteConnectionReceiver {
 }
 
 extension LoadError {
-    /// Why a proxy that was connected to could not be asked, or did not answer.
+    /// The error if a connected proxy could not be asked, or did not respond.
     ///
-    /// - Parameter end: what it means that the connection has ended.
+    /// - Parameter end: the meaning of the end of the connection.
     fileprivate static func negotiating(with proxy: Proxy, _ cause: SocketError?, _ end: LoadError) -> LoadError {
         alert(from: proxy.peer, cause) ?? cause?.reason.map(end.noting) ?? end
     }
 
-    /// A proxy that was spoken to in clear answered with TLS.
+    /// A proxy that was addressed in clear text responded with TLS.
     package static func answeredWithTLS(_ proxy: Proxy) -> LoadError {
         LoadError(.tunnelFailed, message: "the proxy \(proxy) answers with TLS; write https:// as its scheme")
     }
 }
 
 extension Proxy {
-    /// What an error is called that lies between this proxy and us, after the connection was made.
+    /// The code of errors between the client and this proxy, after the connection was made.
     var failureCode: LoadError.Code {
         switch kind {
         case .http: .tunnelFailed

@@ -2,14 +2,15 @@
 
 public import PortolanCore
 
-/// The client's side of a TLS connection whose other end is its owner: for fuzzers, which have no sockets. In one thread.
+/// The client's side of a TLS connection in memory, for fuzzers, which have no sockets. The owner is the other end. Use
+/// it in one thread.
 @_spi(Fuzzing) public final class InMemoryTLS {
-    /// What handshakes have in common; the tickets of earlier ones among it.
+    /// The state that handshakes share, including the tickets of earlier handshakes.
     public struct Context: Sendable {
         fileprivate let contexts: TLSContextCache
         fileprivate let shared: TLSContext
 
-        /// - Parameter settings: with trust roots that are given one by one.
+        /// - Parameter settings: the trust roots must be given one by one.
         public init(_ settings: TLSSettings, offering protocols: [String]) throws(LoadError) {
             contexts = TLSContextCache(settings)
             var roots = TLSContext.Roots()
@@ -26,21 +27,21 @@ public import PortolanCore
         fileprivate static func peer(_ host: String) -> TLSPeer { TLSPeer(host: host, port: 443, description: "https://\(host)") }
     }
 
-    /// How a handshake ended.
+    /// The end of a handshake.
     public enum Outcome {
         /// - Parameters:
-        ///   - chain: what the server showed, in this handshake or in the one that was resumed; DER, leaf first.
-        ///   - verdict: why default handling would not trust it.
+        ///   - chain: the server's certificates, from this handshake or from the one that was resumed; DER, leaf first.
+        ///   - verdict: the reason why default handling would not trust the chain.
         case secured(applicationProtocol: String?, version: String?, isResumed: Bool, chain: [[UInt8]], verdict: LoadError?)
         case failed(LoadError)
         case refused(LoadError)
     }
 
-    /// How the server's bytes ended.
+    /// The end of the server's bytes.
     public enum End: Equatable {
-        /// By close_notify.
+        /// The server sent close_notify.
         case closed
-        /// - Parameter reason: in words.
+        /// - Parameter reason: a description.
         case failed(reason: String)
     }
 
@@ -50,12 +51,12 @@ public import PortolanCore
     private let challengeHandler: ChallengeResponder?
     private let ending = Ending()
     private var isWaiting = false
-    /// What was decrypted.
+    /// The decrypted bytes.
     public private(set) var plaintext: [UInt8] = []
     public private(set) var end: End?
 
-    /// - Parameter ask: receives the challenges of the handshake; without it default handling answers. After an answer that comes later,
-    ///   ``proceed()`` is called.
+    /// - Parameter ask: receives the challenges of the handshake. Without it, default handling answers. After an answer
+    ///   that comes later, call ``proceed()``.
     public init(_ context: Context, host: String, ask: ((AuthenticationChallenge) -> Void)?) throws(LoadError) {
         challengeHandler = ask.map(ChallengeResponder.init)
         handshake = TLSHandshake(
@@ -68,30 +69,30 @@ public import PortolanCore
         proceed()
     }
 
-    /// One, at the end of the handshake.
+    /// One outcome, after the end of the handshake.
     public var outcomes: [Outcome] { ending.outcomes }
     private var isSecured: Bool { if case .secured? = outcomes.last { true } else { false } }
 
-    /// What the client has sent since it was last taken.
+    /// Takes the bytes that the client has sent since the last call.
     public func takeOutput() -> [UInt8] {
         defer { carrier.output.removeAll() }
         return carrier.output
     }
 
-    /// Takes what the server sends, in one read.
+    /// Receives bytes from the server, in one read.
     public func receive(_ bytes: [UInt8]) {
         unsafe carrier.input.append(bytes.span.bytes)
         proceed()
     }
 
-    /// The server sends no more.
+    /// Marks the end of the server's bytes.
     public func close() {
         carrier.hasEnded = true
         proceed()
         if outcomes.isEmpty, isWaiting { handshake.peerClosed() }
     }
 
-    /// Encrypts what the client sends.
+    /// Encrypts bytes that the client sends.
     public func send(_ bytes: [UInt8]) {
         guard isSecured, end == nil, !bytes.isEmpty else { return }
         _ = unsafe bytes.withUnsafeBytes { unsafe session.write($0) }
@@ -99,10 +100,10 @@ public import PortolanCore
 
     public func shutDown() { session.shutDown() }
 
-    /// The owner needs it no more.
+    /// Cancels the handshake, because its owner no longer needs it.
     public func cancel() { handshake.cancel() }
 
-    /// Does what can be done with what has come.
+    /// Processes all bytes that were received.
     public func proceed() {
         if outcomes.isEmpty, case .nothing = handshake.proceed() { isWaiting = outcomes.isEmpty } else { isWaiting = false }
         guard isSecured else { return }
@@ -119,7 +120,7 @@ public import PortolanCore
         }
     }
 
-    /// Tells whether any of it is still there, when its owner has let go of it.
+    /// Returns whether any part still exists after its owner has released it.
     public var remains: () -> Bool {
         { [weak carrier, weak session, weak handshake] in carrier != nil || session != nil || handshake != nil }
     }
@@ -163,7 +164,7 @@ extension SocketError {
     }
 }
 
-/// A carrier in memory, which takes everything.
+/// A carrier in memory, which accepts all bytes.
 private final class InMemoryRecordTransport: TLSRecordTransport {
     var input = ByteBuffer()
     var output: [UInt8] = []

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A connection that was opened, with what is known of it. Its user calls ``SocketConnection/hand(to:)`` first.
+/// An open connection and its properties. Its user calls ``SocketConnection/hand(to:)`` first.
 package struct OpenConnection {
     package let transport: SocketConnection
-    /// The address of the other end: the server's or, where there is one, the proxy's.
+    /// The address of the other end: the proxy if there is one, otherwise the server.
     package let remoteAddress: String?
-    /// Of TLS to an `https:` proxy.
+    /// The security of TLS to an `https:` proxy.
     package let proxySecurity: ConnectionSecurity?
-    /// `nil` where it is not secure.
+    /// `nil` if the connection is not secure.
     package var security: ConnectionSecurity?
 }
 
-/// What a TLS handshake has agreed on.
+/// The properties that a TLS handshake has negotiated.
 package struct ConnectionSecurity {
-    /// By ALPN (RFC 7301).
+    /// The protocol that ALPN chose (RFC 7301).
     package let applicationProtocol: String?
-    /// As IANA writes it: `TLSv1.3`.
+    /// The version, written as by IANA: `TLSv1.3`.
     package let version: String?
     package let isResumed: Bool
     package let trust: ServerTrust

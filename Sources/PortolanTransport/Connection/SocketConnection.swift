@@ -8,7 +8,7 @@ package import PortolanCore
     import Musl
 #endif
 
-/// A connected socket of a ``SocketEventLoop``, in clear or with TLS. In its turns only.
+/// A connected socket of a ``SocketEventLoop``, in clear text or with TLS. Use it on that event loop only.
 package final class SocketConnection: ByteConnection, PolledSocket {
     private let sockets: SocketEventLoop
     private let socket: Socket
@@ -16,31 +16,32 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private var receiver: (any ByteConnectionReceiver)?
     private(set) var mark: UInt64 = 0
 
-    /// TLS sessions, each carried by the one before it; the first by the socket.
+    /// TLS sessions. The socket carries the first one, and each session carries the next.
     private var sessions: [TLSSession] = []
-    /// While a handshake is under way.
+    /// The handshake that is under way.
     private var handshake: (any TLSHandshakeDriver)?
-    /// The session of a handshake that begins when everything that was written before has left.
+    /// The session of a handshake that begins after all earlier bytes were sent.
     private var nextSession: TLSSession?
-    /// What was written and not taken yet.
+    /// Bytes that were written and not accepted yet.
     private var outgoing = ByteBuffer()
-    /// Whether the socket took less than there was.
+    /// Whether the socket accepted fewer bytes than there were.
     private var isFull = false
-    /// Whether bytes may have been read from the socket that TLS has not given yet: the poller does not tell of them.
+    /// Whether TLS may have read bytes from the socket that it has not returned yet. The poller does not report those
+    /// bytes.
     private var hasUnread = false
-    /// Who watches the socket.
+    /// The watcher of the socket.
     private var watch = Watch.none
-    /// The thread that reads and writes the socket, and whether it knows that there is something to write.
+    /// The thread that reads and writes the socket, and whether it knows that there are bytes to write.
     private var waiting: (waiter: LoadWaiter, isWriting: Bool)?
     private var isPaused = false
     private var isClosed = false
     private var writing = Writing.open
-    /// Why nothing can be written any more; what the peer has sent is read all the same.
+    /// The reason why nothing can be written any more. Bytes that the peer has sent are still read.
     private var failure: SocketError?
 
     private enum Writing {
         case open
-        /// Ends when everything that was written has left.
+        /// Ends after all written bytes were sent.
         case ending
         case ended
     }
@@ -48,33 +49,35 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private enum Watch: Equatable {
         case none
         case poller(SocketPoller.Interest)
-        /// A thread that waits for its load is going to be told.
+        /// A thread that waits for its load will watch the socket.
         case promised
-        /// It waits in poll(2), or has the turn, or has left and the turn in which that is said is to come.
+        /// The thread waits in poll(2) or runs on the event loop. Or it has left poll(2) and reports that on the event
+        /// loop soon.
         case thread
     }
 
-    /// With TLS, more than this is not read at once: what was decrypted is still in the processor's cache when it is delivered.
+    /// The maximum size of one read with TLS. With this size, decrypted bytes are still in the processor's cache when
+    /// they are delivered.
     private static let secureReadSize = 128 << 10
-    /// Small pieces with more to come are put together into one TLS record, up to its size.
+    /// Small pieces that more bytes follow are combined into one TLS record, up to its size.
     private static let recordSize = 16 << 10
 
     /// - Parameters:
-    ///   - socket: connected.
-    ///   - readSize: how many bytes are asked for at once.
+    ///   - socket: a connected socket.
+    ///   - readSize: the maximum number of bytes for one read.
     init(_ socket: Socket, on loop: SocketEventLoop, readSize: Int) {
         self.socket = socket
         self.readSize = max(1, readSize)
         sockets = loop
     }
 
-    /// From now on `receiver` hears of everything. It is kept until the end.
+    /// From now on `receiver` receives all events. It is retained until the end.
     func start(for receiver: any ByteConnectionReceiver) {
         self.receiver = receiver
         mark = sockets.add(self)
     }
 
-    /// From now on `receiver` hears of everything in the place of the last one.
+    /// From now on `receiver` receives all events, in place of the previous receiver.
     package func hand(to receiver: any ByteConnectionReceiver) {
         self.receiver = receiver
         handshake = nil
@@ -95,7 +98,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         case .nothing: return true
         case .end, .failure: return false
         case .bytes:
-            // Of TLS it may be a ticket, which says nothing of the next response.
+            // With TLS the bytes may be a ticket, which says nothing about the next response.
             guard !sessions.isEmpty, !hasUnread else { return false }
             read(atMost: Self.recordSize)
             return !isClosed && socket.sight == .nothing
@@ -111,9 +114,10 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         attend()
     }
 
-    /// What the poller says, or the thread that waits.
+    /// Handles events from the poller, or from the thread that waits.
     func handle(_ happened: SocketPoller.Interest) {
-        // What the poller had seen before the socket was taken from it is seen again, by the thread that was promised.
+        // The poller may have seen this event before the socket was removed from it. The promised thread will see the
+        // event again.
         guard !isClosed, watch != .promised else { return }
         if handshake != nil { return handleHandshake(happened) }
         if happened.contains(.write) {
@@ -153,7 +157,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
                 last = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
                 guard case .bytes(let read) = last else { break }
                 count += read
-                // One more call of the system would only say so.
+                // Another system call would only confirm that the carrier is empty.
                 if session.isDrained { break }
             }
             switch last {
@@ -177,7 +181,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         }
     }
 
-    /// TLS may have more than the poller knows of. Others have their turn before.
+    /// TLS may have more bytes than the poller knows of. Other work on the event loop runs first.
     private func readAgainSoon() {
         hasUnread = true
         guard watch != .thread else { return }
@@ -220,7 +224,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         guard outgoing.isEmpty, !isFull, failure == nil else { return .full }
         let taken = socket.send(file: file, from: offset, atMost: count)
         if taken > 0 { return .took(taken) }
-        // Of anything else what is at fault shows when the file is read, and its bytes are sent: also that it has ended.
+        // Any other error shows when the file is read and its bytes are sent. The end of the file does, too.
         guard taken == -Int(EAGAIN) else { return .unable }
         isFull = true
         return .full
@@ -252,7 +256,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         writing = .ended
     }
 
-    /// - Returns: how many bytes were taken; where that are not all, the socket is full, or nothing can be written any more.
+    /// - Returns: the number of accepted bytes. If some are left, the socket is full, or nothing can be written any
+    ///   more.
     private func put(_ bytes: borrowing RawSpan, hasMore: Bool) -> Int {
         unsafe bytes.withUnsafeBytes { bytes in
             var taken = 0
@@ -274,7 +279,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
     // MARK: Interest
 
-    /// Has the poller watch for what is wanted now, unless a thread watches the socket itself.
+    /// Makes the poller watch for the events that are needed now, unless a thread watches the socket itself.
     private func attend() {
         if watch == .thread, isFull, waiting?.isWriting == false { waiting?.waiter.wake() }
         guard !isClosed, watch != .promised, watch != .thread, handshake == nil else { return }
@@ -316,7 +321,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         case .none, .promised, .thread: break
         }
         if watch == .thread {
-            // It may wait for this very descriptor, whose number must not become another file's meanwhile.
+            // The thread may wait for this descriptor. Another file must not get its number meanwhile.
             socket.shutDown()
         } else {
             socket.close()
@@ -333,13 +338,13 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 // MARK: TLS
 
 extension SocketConnection {
-    /// What carries a further TLS session.
+    /// The carrier of a further TLS session.
     var carrier: any TLSRecordTransport { sessions.last ?? socket }
 
     /// Whether TLS is on.
     var isSecure: Bool { !sessions.isEmpty }
 
-    /// Begins a handshake, when everything that was written before has left; ``hand(to:)`` comes behind it.
+    /// Begins a handshake after all earlier bytes were sent. ``hand(to:)`` follows it.
     func start(_ session: TLSSession, for handshake: any TLSHandshakeDriver) {
         guard !isClosed else { return handshake.connectionClosed() }
         nextSession = session
@@ -347,7 +352,7 @@ extension SocketConnection {
         continueHandshake()
     }
 
-    /// An answer has come, or the socket is ready.
+    /// Continues the handshake when an answer has come, or when the socket is ready.
     func continueHandshake() {
         guard let handshake, !isClosed else { return }
         if let session = nextSession {
@@ -361,7 +366,7 @@ extension SocketConnection {
         switch wait {
         case .reading: watch(for: .read)
         case .writing: watch(for: .write)
-        // Without .read, for what the server sends is not for now; its end is.
+        // Without .read, because bytes from the server are not needed yet. The end of the connection is.
         case .nothing: watch(for: .readHangUp)
         }
     }
@@ -377,16 +382,18 @@ extension SocketConnection {
 // MARK: A thread that waits
 
 extension SocketConnection {
-    /// The thread that has the turn is going to ``carryOn(for:while:)``, so that the poller needs not know of the socket.
+    /// Announces that the thread on the event loop will call ``carryOn(for:while:)``, so the poller need not watch the
+    /// socket.
     ///
-    /// Not where another one still waits for the socket, which its own load has left: that one watches it, and then the poller.
+    /// Has no effect while another thread still waits for the socket, although its own load has left the socket. That
+    /// thread watches the socket, and then the poller does.
     package func promiseCarrier() {
         guard watch != .thread, !isClosed else { return }
         if case .poller = watch { sockets.poller.forget(socket.descriptor) }
         watch = .promised
     }
 
-    /// The promise is not kept.
+    /// Lets the poller watch the socket again, because the promised thread does not.
     private func leaveToPoller() {
         guard watch == .promised else { return }
         watch = .none
@@ -394,10 +401,11 @@ extension SocketConnection {
         attend()
     }
 
-    /// Does in this thread what the socket's loop would do, and sleeps in between. In a turn, which it gives away meanwhile.
+    /// Does the work of the socket's event loop in this thread, and sleeps in between. Call it on the event loop. The
+    /// thread leaves the loop while it sleeps.
     ///
-    /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this socket.
-    /// - Returns: `false` where nothing can be done here.
+    /// - Parameter isNeeded: called on the event loop. Returns whether the waiter's load still waits for this socket.
+    /// - Returns: `false` if nothing can be done here.
     package func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
         guard !isClosed, !isPaused, watch != .thread, handshake == nil else {
             leaveToPoller()
@@ -410,7 +418,7 @@ extension SocketConnection {
             if hasUnread {
                 read(atMost: .max)
                 guard hasUnread else { continue }
-                // Others have their turn between two reads, as they have where the thread waits.
+                // Other work runs on the event loop between two reads, as it does while the thread waits.
                 sockets.leave()
                 sched_yield()
                 sockets.enterInTime()
@@ -419,7 +427,7 @@ extension SocketConnection {
             let isWriting = isFull
             waiting = (waiter, isWriting)
             sockets.leave()
-            let happened = try? waiter.wait(for: socket.descriptor, isWriting: isWriting)  // `try?`: the poller goes on
+            let happened = try? waiter.wait(for: socket.descriptor, isWriting: isWriting)  // `try?` because the poller goes on
             sockets.enterInTime()
             guard let happened else {
                 canWait = false
@@ -431,15 +439,15 @@ extension SocketConnection {
         return canWait
     }
 
-    /// The thread has left the socket.
+    /// Ends the work of a thread that has left the socket.
     private func endCarrying() {
-        // The poller watches it where a handshake began in the thread's turn.
+        // If a handshake began meanwhile, the poller watches the socket.
         if watch == .thread { watch = .none }
         waiting = nil
         if isClosed {
             socket.close()
         } else if receiver?.isIdle != true {
-            // Nothing watches an idle one: it is looked at before it is used again.
+            // Nothing watches an idle connection. It is checked before it is used again.
             if hasUnread { readAgainSoon() }
             attend()
         }

@@ -3,17 +3,19 @@
 import FoundationEssentials
 package import PortolanCore
 
-/// Starts TLS on an open connection, and asks the challenges of the handshake: is the server trusted, and which certificate does the client show.
+/// Starts TLS on an open connection, and issues the challenges of the handshake: the server's trust and the client's
+/// certificate.
 ///
-/// Challenges come before anything that matters leaves: the client's certificate is sent only to a server that is trusted, and the first byte of a
-/// request after all answers. What the server sends meanwhile stays in the socket.
+/// Challenges come before any important data is sent. The client's certificate is sent only to a trusted server. The
+/// first byte of a request is sent after all answers. Meanwhile, bytes from the server stay in the socket.
 ///
-/// In the turns of the socket's loop only.
-package final class TLSHandshake: @unchecked Sendable {  // … because it is touched in the turns of its loop only
+/// Runs on the socket's event loop only.
+package final class TLSHandshake: @unchecked Sendable {  // … because it is touched on its event loop only
     package enum Outcome {
         case secured(ConnectionSecurity)
         case failed(LoadError)
-        /// By the respondent's answer, or for want of one: others may answer otherwise.
+        /// The challenge handler's answer, or the lack of one, made the handshake fail. Another handler may decide
+        /// otherwise.
         case refused(LoadError)
     }
 
@@ -22,7 +24,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         case preparing
         case handshaking
         case asking
-        /// The handshake is done and all was answered, or it has failed.
+        /// The handshake is done and all challenges are answered, or it has failed.
         case over
     }
 
@@ -32,10 +34,10 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     private var context: TLSContext?
     /// Answers the challenges.
     private weak var owner: (any ChallengeHandler)?
-    /// Whether the configured client certificate is for this server.
+    /// Whether the configured client certificate may be shown to this server.
     private let showsIdentity: Bool
     private let loop: any EventLoop
-    /// Called as a challenge begins, `true`, and ends.
+    /// Called with `true` as a challenge begins, and with `false` as it ends.
     private let isAsking: (Bool) -> Void
     private var completion: ((Outcome) -> Void)?
 
@@ -43,17 +45,17 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     private weak var asked: AuthenticationChallenge?
     private weak var transport: SocketConnection?
     private var session: TLSSession?
-    /// With which an earlier session is to be resumed.
+    /// The ticket of an earlier session to resume.
     private var ticket: TLSTicket?
     private var evidence: ServerTrustEvaluation?
     private var identity: ClientIdentityChoice?
     private var gaveCertificate = false
 
     /// - Parameters:
-    ///   - protocols: to offer by ALPN, the best first.
+    ///   - protocols: the protocols to offer by ALPN, the best first.
     ///   - isAsking: called with `true` as a challenge begins, and with `false` as it ends.
-    ///   - completion: called once in a turn, unless the handshake is cancelled. Then the connection waits for ``SocketConnection/hand(to:)``, or,
-    ///     where the handshake failed, to be closed.
+    ///   - completion: called once, on the event loop, unless the handshake is cancelled. Then call
+    ///     ``SocketConnection/hand(to:)``, or close the connection if the handshake failed.
     init(
         _ peer: TLSPeer, contexts: TLSContextCache, offering protocols: [String], for owner: (any ChallengeHandler)?,
         showsIdentity: Bool = true, on loop: any EventLoop, isAsking: @escaping (Bool) -> Void, completion: @escaping (Outcome) -> Void
@@ -70,7 +72,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
-    /// Everything that was written to the connection leaves before the handshake.
+    /// Starts the handshake after all earlier bytes were sent.
     func start(on transport: SocketConnection) {
         self.transport = transport
         contexts.context(offering: protocols) { [self] result in
@@ -89,7 +91,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         }
     }
 
-    /// From now on ``proceed()`` takes the handshake further.
+    /// Makes the session. From now on ``proceed()`` continues the handshake.
     ///
     /// - Throws: ``LoadError/Code/noResources``
     func makeSession(_ context: TLSContext, over carrier: any TLSRecordTransport) throws(LoadError) -> TLSSession {
@@ -100,7 +102,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         return session
     }
 
-    /// Nothing is reported any more. The caller closes the connection.
+    /// Reports nothing from now on. The caller closes the connection.
     package func cancel() { finish(nil) }
 
     private func finish(_ outcome: Outcome?) {
@@ -125,7 +127,7 @@ extension TLSHandshake: TLSHandshakeDriver {
         case .wantsWrite: return .writing
         case .waits: return .nothing
         case .failed(let error):
-            // A ticket that the server does not like is no reason to fail again with it.
+            // The next handshake must not fail again because of a ticket that the server rejects.
             context?.tickets.removeAll(for: peer)
             finish(.failed(.securing(peer, error)))
             return .nothing
@@ -175,7 +177,7 @@ extension TLSHandshake: TLSSessionDelegate {
             if !isInside { transport?.continueHandshake() }
         }
         isInside = false
-        // An answer may have come in the call, and have been no.
+        // A refusal may have come during the call.
         return completion == nil ? false : decision
     }
 
@@ -185,7 +187,7 @@ extension TLSHandshake: TLSSessionDelegate {
         return CertificateProblem.error(problems, of: peer, chain: chain)
     }
 
-    /// Calls `proceed` when the server is trusted.
+    /// Calls `proceed` if the server is trusted.
     private func askTrust(_ evidence: ServerTrustEvaluation, then proceed: @escaping () -> Void) {
         ask { answer in
             ServerTrust.question(peer, evidence, answer: answer)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a handshake waits for.
+/// The event that a handshake waits for.
 enum HandshakeWait {
     case reading, writing
-    /// It is over, or an answer is awaited, after which ``SocketConnection/continueHandshake()`` is called.
+    /// The handshake is over, or it waits for an answer. After the answer, ``SocketConnection/continueHandshake()`` is
+    /// called.
     case nothing
 }
 
-/// Takes a handshake further whenever its socket is ready. In the turns of its loop only.
+/// Continues a handshake whenever its socket is ready. Runs on its event loop only.
 protocol TLSHandshakeDriver: AnyObject {
     func proceed() -> HandshakeWait
     func peerClosed()

@@ -2,9 +2,10 @@
 
 import CGNUExtensions
 
-/// What the process was started with.
+/// The environment with which the process was started.
 enum Variables {
-    /// A variable that is set and not empty, what is no UTF-8 in it replaced; `nil` for every one in a set-uid program: `secure_getenv(3)`.
+    /// A variable that is set and not empty, with invalid UTF-8 replaced. Every variable is `nil` in a set-uid program:
+    /// `secure_getenv(3)`.
     static subscript(name: String) -> String? {
         guard let value = unsafe secure_getenv(name) else { return nil }
         let text = unsafe String(cString: value)

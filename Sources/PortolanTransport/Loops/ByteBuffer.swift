@@ -2,10 +2,10 @@
 
 import PortolanCore
 
-/// Bytes that wait in line: they are appended at the end and taken at the start.
+/// A queue of bytes. Bytes are appended at the end and removed from the start.
 package struct ByteBuffer {
     private var bytes: [UInt8] = []
-    /// How many of them were taken.
+    /// The number of removed bytes.
     private var start = 0
 
     package init() {}
@@ -30,7 +30,7 @@ package struct ByteBuffer {
         if start == bytes.count { removeAll() }
     }
 
-    /// Room for much is given back.
+    /// Removes all bytes. Releases memory of more than 64 KiB.
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: bytes.capacity <= 64 << 10)
         start = 0

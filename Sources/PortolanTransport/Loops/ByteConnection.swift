@@ -2,47 +2,50 @@
 
 package import PortolanCore
 
-/// A byte connection. The receiver borrows what is read for the length of a call; what is written waits until the peer takes it. In the turns of
-/// its loop only.
+/// A byte connection. The receiver borrows read bytes for the length of a call. Written bytes are buffered until the
+/// peer accepts them. Use it on its event loop only.
 package protocol ByteConnection: AnyObject {
     var loop: any EventLoop { get }
-    /// Whether more would leave soon: a body is sent while it is.
+    /// Whether more bytes would be sent soon. A body is sent while this is true.
     var isWritable: Bool { get }
-    /// Whether the receiver is told of the end as soon as it comes.
+    /// Whether the receiver is notified of the end as soon as it comes.
     var isWatched: Bool { get }
-    /// Whether the peer has not ended it, nor said anything, as far as can be seen without waiting.
+    /// Whether the peer has neither ended the connection nor sent anything, as far as can be seen without waiting.
     var isAlive: Bool { get }
-    /// Sends as much as the socket takes now, after all that was written before, and keeps a copy of the rest.
+    /// Sends as many bytes as the socket accepts now, after all earlier bytes, and buffers a copy of the rest.
     ///
-    /// - Parameter hasMore: whether more is written at once: small pieces then leave together with that.
+    /// - Parameter hasMore: whether more bytes are written at once. Small pieces are then sent together with them.
     func write(_ bytes: borrowing RawSpan, hasMore: Bool)
-    /// Sends no more, after everything that was written (half-close). What the peer sends is still received, to its end.
+    /// Sends no more after all written bytes (half-close). Bytes from the peer are still received, to their end.
     ///
-    /// With TLS a close_notify goes before it (RFC 8446 §6.1).
+    /// With TLS, a close_notify is sent first (RFC 8446 §6.1).
     func finishWriting()
-    /// Has the kernel send bytes of a file, after all that was written (`sendfile(2)`).
+    /// Makes the kernel send bytes of a file, after all earlier bytes (`sendfile(2)`).
     func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer
-    /// The thread that has the turn is going to ``carryOn(for:while:)``.
+    /// Announces that the thread on the event loop will call ``carryOn(for:while:)``.
     func promiseCarrier()
-    /// Does in this thread what the loop would do for the transport, and sleeps in between. In a turn, which it gives away meanwhile.
+    /// Does the work of the event loop for this transport in this thread, and sleeps in between. Call it on the event
+    /// loop. The thread leaves the loop while it sleeps.
     ///
-    /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this transport.
-    /// - Returns: `false` where nothing can be done here.
+    /// - Parameter isNeeded: called on the event loop. Returns whether the waiter's load still waits for this
+    ///   transport.
+    /// - Returns: `false` if nothing can be done here.
     func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool
-    /// Reads no more until ``resume()``. What is being lent just now may be followed by more that was read with it.
+    /// Reads no more until ``resume()``. More bytes of the current read may still follow the piece that the receiver
+    /// borrows now.
     func pause()
     func resume()
-    /// Nothing is read or written any more. The receiver hears of the end later, not inside this call.
+    /// Reads and writes nothing from now on. The receiver is notified of the end later, not inside this call.
     func close()
 }
 
-/// What a transport reports to.
+/// The receiver of a transport's events.
 package protocol ByteConnectionReceiver: AnyObject {
-    /// Whether nothing is expected of the peer.
+    /// Whether nothing is expected from the peer.
     var isIdle: Bool { get }
     func didReceive(_ bytes: borrowing RawSpan)
     func transportIsWritable()
-    /// The transport has ended, by the peer's wish or ours. Once, at last.
+    /// The transport has ended, because of the peer or of this side. Called once, as the last call.
     func transportDidEnd(_ failure: SocketError?)
 }
 

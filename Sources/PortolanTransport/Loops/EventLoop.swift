@@ -2,27 +2,27 @@
 
 package import PortolanCore
 
-/// Where the loads and connections of some origins have their turns: one at a time, so that none of them needs a lock. Any thread.
+/// Runs the loads and connections of some origins, one at a time, so that none of them needs a lock. Any thread.
 package protocol EventLoop: AnyObject, Sendable {
-    /// Whether the caller is in a turn just now.
+    /// Whether the caller runs on the event loop.
     var isInTurn: Bool { get }
-    /// Takes a turn in the calling thread; ``leave()`` ends it.
+    /// Lets the calling thread run on the event loop until ``leave()``.
     ///
-    /// - Returns: `false` where it can't be had at once; then the work goes to ``execute(_:)``.
+    /// - Returns: `false` if the loop is not free at once. Then pass the work to ``execute(_:)``.
     func enter() -> Bool
     func leave()
-    /// Has `body` called in a turn of its own, after those that wait.
+    /// Calls `body` separately on the event loop, after the work that waits.
     func execute(_ body: @escaping @Sendable () -> Void)
-    /// Has `body` called at the end of the turn, in the thread that has it. In a turn only.
+    /// Calls `body` before the current thread leaves the event loop, in that thread. Call it on the event loop only.
     func atEndOfTurn(_ body: @escaping () -> Void)
-    /// In nanoseconds since an origin of the loop's own; may be some milliseconds coarse.
+    /// The time in nanoseconds since an origin that the loop chooses. It may be some milliseconds coarse.
     var now: UInt64 { get }
-    /// Has `body` called in a turn when the time is over, unless the alarm is called off.
+    /// Calls `body` on the event loop when the time is over, unless the timer is cancelled.
     func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer
 }
 
-/// Something that is touched in the turns of one loop only, on its way there.
-package struct TurnBound<Value>: @unchecked Sendable {  // … because only what has a turn touches the value
+/// A value on its way to the one event loop that may touch it.
+package struct TurnBound<Value>: @unchecked Sendable {  // … because only code on the event loop touches the value
     package let value: Value
 
     package init(_ value: Value) { self.value = value }

@@ -2,7 +2,7 @@
 
 package import PortolanCore
 
-/// A loop whose turns and time its owner gives, in one thread: for tests and fuzzers without sockets.
+/// An event loop whose owner runs its work and advances its time, in one thread. For tests and fuzzers without sockets.
 package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … because one thread touches it
     private var work: [@Sendable () -> Void] = []
     private var alarms = TimerQueue()
@@ -27,7 +27,7 @@ package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … 
         return alarm
     }
 
-    /// Does what waits for a turn, and what comes of that.
+    /// Runs the work that waits, and the work that it adds.
     package func run() {
         while !work.isEmpty {
             let bodies = work
@@ -36,7 +36,7 @@ package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … 
         }
     }
 
-    /// Each alarm fires at its own time.
+    /// Advances time. Each timer fires at its own time.
     package func advanceTime(by step: Duration) {
         let end = time + step
         while let next = alarms.nextDeadline, next <= end {

@@ -3,24 +3,24 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// What OpenSSL says went wrong: an entry of its error queue (`ERR_get_error(3)`).
+/// An error of OpenSSL: an entry of its error queue (`ERR_get_error(3)`).
 package struct TLSError: Error, Hashable {
     private let library: CInt
     private let reason: CInt
-    /// As OpenSSL words it.
+    /// OpenSSL's words.
     private let text: String
-    /// Whether the peer had asked for the client's certificate and got none.
+    /// Whether the peer had requested the client's certificate and received none.
     var lacksClientCertificate = false
 
-    /// Takes the calling thread's errors; the last one says most.
+    /// Takes the errors of the calling thread. The last one says most.
     ///
-    /// - Returns: `nil` where there are none.
+    /// - Returns: `nil` if there are none.
     static func take() -> TLSError? {
         var last: UInt = 0
         while true {
             let next = ERR_get_error()
             guard next != 0 else { break }
-            // A failed handshake adds that it failed, behind the reason.
+            // A failed handshake adds an entry that it failed, after the reason.
             if last == 0 || portolan_ERR_library(next) == ERR_LIB_SSL { last = next }
         }
         return last == 0 ? nil : TLSError(last)
@@ -32,17 +32,17 @@ package struct TLSError: Error, Hashable {
         text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
-    /// The connection ended within TLS.
+    /// Whether the connection ended within TLS.
     var isUnexpectedEnd: Bool { library == ERR_LIB_SSL && reason == SSL_R_UNEXPECTED_EOF_WHILE_READING }
 
-    /// What the peer said as it ended the connection (RFC 8446 §6).
+    /// The alert with which the peer ended the connection (RFC 8446 §6).
     private var alert: CInt? { library == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : nil }
 
     var isAlert: Bool { alert != nil }
 
     /// - Parameters:
-    ///   - start: what failed.
-    ///   - isOfProxy: whether the peer is a proxy, which has a scheme of its own, and is shown no client certificate.
+    ///   - start: the operation that failed.
+    ///   - isOfProxy: whether the peer is a proxy. A proxy has its own scheme, and receives no client certificate.
     func error(_ start: String, isOfProxy: Bool) -> LoadError {
         let message = "\(start): \(words)"
         if isPlainAnswer {
@@ -57,7 +57,7 @@ package struct TLSError: Error, Hashable {
         return LoadError(.secureConnectionFailed, message: message, remedy: remedy)
     }
 
-    /// What happened, without a remedy.
+    /// The error in words, without a remedy.
     var words: String {
         if let alert {
             if let (name, words) = certificateAlert { return "\(words) (alert \(name))" }
@@ -99,8 +99,8 @@ package struct TLSError: Error, Hashable {
 
     private static let versionWords = "it speaks none of the versions of TLS that are allowed here"
 
-    /// An alert about the client's certificate. Without one, up to TLS 1.2, a server says handshake_failure (RFC 5246 §7.4.6), and some say that
-    /// the certificate is bad.
+    /// An alert about the client's certificate. If the client has sent none, a server with TLS up to 1.2 sends
+    /// handshake_failure (RFC 5246 §7.4.6), and some servers report a bad certificate.
     private var certificateAlert: (name: String, words: String)? {
         let (name, words): (String, String)
         switch alert {

@@ -2,13 +2,13 @@
 
 import PortolanCore
 
-/// What carries the records of a TLS session: a socket, or another session. In the turns of its loop only.
+/// The carrier of a TLS session's records: a socket, or another session. Use it on its event loop only.
 protocol TLSRecordTransport: AnyObject {
-    /// Reads what is there into `target`, as much as fits.
+    /// Reads available bytes into `target`, as many as fit.
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult
-    /// Whether nothing more can be there after a ``receive(_:)`` that gave less than was asked for.
+    /// Whether nothing more can be available after a ``receive(_:)`` that returned fewer bytes than requested.
     var isDrained: Bool { get }
-    /// Sends as much as it takes now.
+    /// Sends as many bytes as the carrier accepts now.
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult
 }
 

@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// CONNECT: asks an HTTP proxy for a tunnel. The body of a refusal is not read.
+/// Requests a tunnel from an HTTP proxy with CONNECT. Does not read the body of a refusal.
 ///
 /// RFC 9110 §9.3.6
 struct ConnectNegotiation: TunnelNegotiation {
@@ -17,7 +17,7 @@ struct ConnectNegotiation: TunnelNegotiation {
 
     /// - Parameters:
     ///   - target: host and port of the origin, always with the port.
-    ///   - userAgent: sent only if it can be the value of a field.
+    ///   - userAgent: sent only if it is valid as the value of a field.
     init(to target: String, through proxy: Proxy, userAgent: String?, limits: HTTPLimits) throws(LoadError) {
         var fields: HTTPFields = [RequestFields.hostName: target]
         if let userAgent, userAgent.utf8.allSatisfy(\.isFieldOctet) { fields[.userAgent] = userAgent }

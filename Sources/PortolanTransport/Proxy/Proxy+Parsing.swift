@@ -4,16 +4,16 @@ import PortolanCore
 import PortolanHTTPSyntax
 
 extension Proxy {
-    /// curl's: for all kinds but `https`.
+    /// The default ports of curl. The first one is for all kinds but `https`.
     private static let (defaultPort, defaultSecurePort) = (1080, 443)
 
-    /// Reads `[scheme://][user[:password]@]host[:port]`; what follows a slash is passed over, as curl does it.
+    /// Parses `[scheme://][user[:password]@]host[:port]`. Ignores the part after a slash, as curl does.
     ///
-    /// Not by the rules for URLs alone, because those drop the port 80 of `http:` as the default.
+    /// The rules for URLs alone are not enough, because they drop the port 80 of `http:` as the default.
     ///
-    /// - Parameter source: where the text comes from, for messages: the name of a variable.
+    /// - Parameter source: the origin of the text, for messages: the name of a variable.
     /// - Throws: ``LoadError/Code/proxyNotFound``, ``LoadError/Code/badURL`` for a credential that can't be sent, or
-    ///   ``LoadError/Code/notOffered``; the message does not show user and password.
+    ///   ``LoadError/Code/notOffered``. The message does not show user and password.
     init(parsing text: String, from source: String) throws(LoadError) {
         let shown = "\(source) is \(QuotedText(Self.withoutCredential(text)))"
         var rest = text[...]
@@ -30,7 +30,7 @@ extension Proxy {
             rest = rest[rest.index(after: at)...]
         }
         let (hostText, port) = try Self.hostAndPort(rest, shown)
-        // `try?` because the rule that is broken says nothing that this message does not.
+        // `try?` because the parser's error adds nothing to this message.
         guard !hostText.isEmpty, hostText.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !hostText.contains(where: { "\\%@".contains($0) }),
             let url = try? URLRecord(parsing: "http://\(hostText)/"), let host = url.host
         else {
@@ -75,7 +75,7 @@ extension Proxy {
         return (text[..<colon], Int(digits))
     }
 
-    /// A credential that can't be sent is found here, and not with each load.
+    /// Checks here, instead of in each load, that the credential can be sent.
     private func checkCredential(_ source: String) throws(LoadError) {
         guard let credential else { return }
         do throws(LoadError) {
@@ -88,7 +88,7 @@ extension Proxy {
         }
     }
 
-    /// The text with what stands before the last `@` left out, wherever that is.
+    /// The text without the credential, which ends at the last `@` of the whole text.
     private static func withoutCredential(_ text: String) -> String {
         guard let at = text.lastIndex(of: "@") else { return text }
         let start = schemeEnd(of: text).map { text.index($0, offsetBy: 3) } ?? text.startIndex

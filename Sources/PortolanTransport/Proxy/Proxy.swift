@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A proxy to connect to, and who we are to it: connections that differ in any of it are not shared.
+/// A proxy to connect to, and the client's credential for it. Connections that differ in any of these values are not
+/// shared.
 package struct Proxy: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
-        /// Requests go to it as they are, in absolute form; for `https:` it makes a tunnel (RFC 9110 §9.3.6).
+        /// The proxy receives unchanged requests, in absolute form. For `https:` it makes a tunnel (RFC 9110 §9.3.6).
         case http
         /// RFC 1928
         case socks5(NameLookUp)
     }
 
-    /// Who finds the address of an origin.
+    /// The side that resolves the address of an origin.
     package enum NameLookUp: Hashable, Sendable { case local, byProxy }
 
     package let kind: Kind
-    /// Whether it is spoken to with TLS.
+    /// Whether the connection to the proxy uses TLS.
     package var isSecure = false
     /// Lower case, ASCII, without brackets.
     let host: String
     package let port: Int
-    /// What is sent to it unasked.
+    /// The credential that is sent without a challenge.
     package var credential: PasswordCredential?
 
-    /// As in a URL.
+    /// Host and port, as in a URL.
     var authority: String { "\(urlHost):\(port)" }
 
-    /// With brackets where it is an IPv6 address.
+    /// The host, with brackets if it is an IPv6 address.
     package var urlHost: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
 
     package var scheme: String {
@@ -37,11 +38,11 @@ package struct Proxy: Hashable, Sendable {
 }
 
 extension Proxy {
-    /// The proxy itself, for TLS.
+    /// The proxy as the peer of a TLS session.
     package var peer: TLSPeer { TLSPeer(host: host, port: port, description: "the proxy \(self)", isProxy: true) }
 }
 
 extension Proxy: CustomStringConvertible {
-    /// Without the credential.
+    /// Does not show the credential.
     package var description: String { "\(scheme)://\(authority)" }
 }

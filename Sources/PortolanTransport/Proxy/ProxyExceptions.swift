@@ -2,10 +2,11 @@
 
 import PortolanHTTPSyntax
 
-/// The hosts that are loaded without a proxy: what `no_proxy` lists.
+/// The hosts that are loaded without a proxy, as in `no_proxy`.
 ///
-/// As curl 7.88 reads it (run, row by row of the tests), but that it passes over what can mean only one thing: `*` between blanks, a block of
-/// no bits (`0.0.0.0/0`, every address of its family), blocks of IPv6, and an IPv6 address in brackets or not in its shortest form; and that it
+/// Follows curl 7.88, which was run for each row of the tests, with two differences. First, curl ignores some entries
+/// that can mean only one thing, and this type does not: `*` between blanks, a block of no bits (`0.0.0.0/0`, every
+/// address of its family), blocks of IPv6, and an IPv6 address in brackets or not in its shortest form. Second, curl
 /// takes `10.0.0.0/8x` for a block, which is no entry here.
 struct ProxyExceptions: Sendable {
     private enum Entry {
@@ -23,7 +24,7 @@ struct ProxyExceptions: Sendable {
         entries = items.compactMap { Self.entry($0) }
     }
 
-    /// `nil` for what can be no host's.
+    /// `nil` for an entry that can match no host.
     private static func entry(_ text: Substring) -> Entry? {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let isBracketed = parts[0].first == "[" && parts[0].last == "]"
@@ -39,7 +40,7 @@ struct ProxyExceptions: Sendable {
         return name.isEmpty ? nil : .domain(String(name))
     }
 
-    /// - Parameter host: as in a URL: lower case, ASCII, an IPv6 address in brackets.
+    /// - Parameter host: the host as in a URL: lower case, ASCII, an IPv6 address in brackets.
     func contains(_ host: Substring) -> Bool {
         if coversAll { return true }
         guard !entries.isEmpty else { return false }

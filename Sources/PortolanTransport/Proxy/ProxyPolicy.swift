@@ -2,11 +2,13 @@
 
 public import PortolanCore
 
-/// Decides through which proxy a URL is loaded.
+/// Decides which proxy a URL is loaded through.
 ///
-/// A proxy is written `[scheme://][user[:password]@]host[:port]`, user and password percent-encoded. The schemes are `http` (the default) and `https`, with TLS to the proxy (
-/// for `https:` URLs it is asked for a tunnel), `socks5`, and `socks5h`, where the proxy finds the addresses of hosts. The port is 1080 where none
-/// is written. A proxy that is written wrongly fails the loads that would use it, with a message that says what is wrong.
+/// A proxy is written `[scheme://][user[:password]@]host[:port]`, with user and password percent-encoded. The schemes
+/// are `http` (the default), `https`, `socks5` and `socks5h`. With `https`, the connection to the proxy uses TLS. An
+/// `http` or `https` proxy is asked for a tunnel for `https:` URLs. With `socks5h`, the proxy resolves the hosts. The
+/// default port is 1080, and 443 for `https`. A malformed proxy fails the loads that would use it, with a message that
+/// describes the fault.
 public struct ProxyPolicy: Sendable, Hashable {
     enum Source: Sendable, Hashable {
         case none
@@ -16,29 +18,33 @@ public struct ProxyPolicy: Sendable, Hashable {
 
     let source: Source
 
-    /// Straight to the origin, whatever the environment says.
+    /// Connects to the origin without a proxy, whatever the environment says.
     public static let direct = Self(source: .none)
 
-    /// What the environment says, in the variables that curl reads.
+    /// Uses the proxies of the environment, from the variables that curl reads.
     ///
-    /// `http_proxy` for `http:` (never `HTTP_PROXY`, which a CGI program's client can set), `https_proxy` or `HTTPS_PROXY` for `https:`;
-    /// `all_proxy` or `ALL_PROXY` where there is none for the scheme; and as exceptions `no_proxy` or `NO_PROXY`. An empty variable counts as none.
-    /// They are read when a handler's first load starts, and not at all in a program with more rights than its user has (`secure_getenv(3)`).
+    /// `http_proxy` is for `http:`. `HTTP_PROXY` is never read, because the client of a CGI program can set it.
+    /// `https_proxy` or `HTTPS_PROXY` is for `https:`. `all_proxy` or `ALL_PROXY` applies if there is none for the
+    /// scheme. `no_proxy` or `NO_PROXY` has the exceptions. An empty variable counts as unset. The variables are read
+    /// when a handler's first load starts. They are not read in a program with more rights than its user has
+    /// (`secure_getenv(3)`).
     public static let environment = Self(source: .environment)
 
-    /// One proxy for everything but some hosts.
+    /// Uses one proxy for everything but some hosts.
     ///
     /// - Parameters:
-    ///   - url: the proxy's; its scheme is `http`, `https`, `socks5` or `socks5h`.
-    ///   - exceptions: separated by commas or blanks: `example.com` is that host and all below it, with or without a dot in front;
-    ///     an address is itself, `10.0.0.0/8` or `fd00::/8` all addresses of that block (those that a URL names: no name is looked up for it);
-    ///     `*` alone is every host. An entry with a port means no host, as with curl.
+    ///   - url: the URL of the proxy; its scheme is `http`, `https`, `socks5` or `socks5h`.
+    ///   - exceptions: hosts, separated by commas or blanks. `example.com` is that host and all hosts below it, with or
+    ///     without a dot in front. An address is itself. `10.0.0.0/8` or `fd00::/8` is all addresses of that block.
+    ///     Only addresses in the URL match, because no name is looked up for this. `*` alone is every host. An entry
+    ///     with a port matches no host, as with curl.
     public static func proxy(_ url: String, except exceptions: String = "") -> Self {
         Self(source: .named(url, except: exceptions))
     }
 }
 
-/// Through which proxy one request goes, whatever the handler's ``ProxyPolicy`` says: a proxy as that one has it, or `direct`.
+/// The proxy for one request, whatever the handler's ``ProxyPolicy`` says. The value is a proxy in the form that
+/// ``ProxyPolicy`` describes, or `direct`.
 ///
 ///     request[RequestProxy.self] = "socks5h://127.0.0.1:9050"
 public enum RequestProxy: RequestPropertyKey {

@@ -2,12 +2,12 @@
 
 package import PortolanCore
 
-/// A policy as read once: which proxy for which URL.
+/// A policy that was read once. Selects the proxy for a URL.
 package struct ProxySelection: Sendable {
     private enum Choice {
         case direct
         case proxy(Proxy)
-        /// What is wrong with it; said to the loads that would use it.
+        /// The fault in the proxy. The loads that would use the proxy fail with it.
         case bad(LoadError)
 
         init(_ text: String, from source: String) {
@@ -31,7 +31,8 @@ package struct ProxySelection: Sendable {
     private let secure: Choice
     private let exceptions: ProxyExceptions
 
-    /// - Parameter variable: the environment; `nil` for a variable that is not set. Not asked unless the policy says so.
+    /// - Parameter variable: reads the environment; returns `nil` for a variable that is not set. Called only if the
+    ///   policy uses the environment.
     package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { Variables[$0] }) {
         switch policy.source {
         case .none:
@@ -59,7 +60,7 @@ package struct ProxySelection: Sendable {
         return nil
     }
 
-    /// - Throws: what is wrong with the proxy that the request would go through.
+    /// - Throws: the fault in the proxy that the request would use.
     package func proxy(for request: Request) throws(LoadError) -> Proxy? {
         if !request.properties.isEmpty, let own = request[RequestProxy.self] {
             return own == "direct" ? nil : try Proxy(parsing: own, from: "the request's proxy")

@@ -7,7 +7,7 @@ import PortolanHTTPSyntax
 ///
 /// RFC 1928, RFC 1929
 struct SOCKS5Negotiation: TunnelNegotiation {
-    /// Where to: as a name for the server to look up, or as an address.
+    /// The destination: a name that the server looks up, or an address.
     enum Destination: Equatable, Sendable {
         case name(String)
         case address(IPAddress)
@@ -30,7 +30,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
     /// The origin, for messages.
     private let target: String
     private var state = State.greeted
-    /// Bytes of a message that is not complete; 262 at most, the longest reply.
+    /// Bytes of an incomplete message. There are at most 262, the length of the longest reply.
     private var pending: [UInt8] = []
 
     init(to destination: Destination, port: Int, through proxy: Proxy) throws(LoadError) {
@@ -72,9 +72,9 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         return .needsMore
     }
 
-    /// Looks at the message so far.
+    /// Checks the message that was received so far.
     ///
-    /// - Returns: what to do when it is complete, else `nil`.
+    /// - Returns: the next step if the message is complete, otherwise `nil`.
     private mutating func take() throws(LoadError) -> TunnelStep? {
         switch state {
         case .greeted:
@@ -121,7 +121,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         return .send(request)
     }
 
-    /// `VER REP RSV ATYP BND.ADDR BND.PORT`; the bound address says nothing that counts.
+    /// `VER REP RSV ATYP BND.ADDR BND.PORT`. The bound address is ignored.
     private func isReplyComplete() throws(LoadError) -> Bool {
         guard pending[0] == Self.version else { throw malformed("the version is \(pending[0]), not 5") }
         guard pending.count >= 2 else { return false }
@@ -161,7 +161,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
 
     var errorAtEnd: LoadError {
         switch state {
-        // RFC 1929 §2 has it close after a failure; some servers say nothing before.
+        // RFC 1929 §2 requires the server to close the connection after a failure. Some servers send nothing before.
         case .loggingIn: challenge("closed the connection at the log-in", isRefusal: true)
         case .greeted, .requested, .established:
             LoadError(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a SOCKS5 server says to a request other than 0, that it succeeded.
+/// The reply of a SOCKS5 server to a request, other than 0 (succeeded).
 ///
 /// RFC 1928 §6
 struct SOCKS5Reply: Error, Equatable {
@@ -20,7 +20,7 @@ struct SOCKS5Reply: Error, Equatable {
         }
     }
 
-    /// Whether it may go better with another address of the same host.
+    /// Whether another address of the same host may succeed.
     var isOfAddress: Bool {
         switch code {
         case 1, 3...6, 8: true

@@ -2,15 +2,16 @@
 
 import PortolanCore
 
-/// How a proxy is asked for a way to an origin, up to the first byte of the way. A pure machine.
+/// Negotiates a route to an origin with a proxy, up to the first byte of the route. A state machine without I/O.
 protocol TunnelNegotiation: Sendable {
-    /// What is sent first.
+    /// The first bytes to send.
     var greeting: [UInt8] { get }
     /// Takes bytes of `input` from `offset` on.
     ///
-    /// - Throws: why there is no way; with a ``ProxyChallenge`` as the cause where the proxy wants to know who we are.
+    /// - Throws: the reason why there is no route. Its cause is a ``ProxyChallenge`` if the proxy requires a
+    ///   credential.
     mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(LoadError) -> TunnelStep
-    /// What it means when the proxy closes the connection now.
+    /// The error if the proxy closes the connection now.
     var errorAtEnd: LoadError { get }
 }
 
@@ -18,11 +19,11 @@ enum TunnelStep: Equatable {
     /// All bytes are taken.
     case needsMore
     case send([UInt8])
-    /// What lies behind the offset is the origin's.
+    /// Bytes after the offset are from the origin.
     case established
 }
 
-/// A proxy does not go on before it knows who we are; the cause of an error.
+/// The proxy requires a credential before it goes on. This is the cause of an error.
 package struct ProxyChallenge: Error {
     package let offers: [AuthenticationOffer]
 }

@@ -14,7 +14,7 @@ struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Reads four decimal numbers, or IPv6's colons: inet_pton(3).
+    /// Parses four decimal numbers, or IPv6 with its colons: inet_pton(3).
     init?(_ text: some StringProtocol) {
         let text = String(text)
         let isIPv6 = text.utf8.contains(UInt8(ascii: ":"))
@@ -24,7 +24,7 @@ struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// As RFC 5952 and inet_ntop(3) write it, without brackets.
+    /// The text as written by RFC 5952 and inet_ntop(3), without brackets.
     var text: String {
         var text = [CChar](repeating: 0, count: 64)
         let isIPv6 = bytes.count == 16
@@ -32,7 +32,7 @@ struct IPAddress: Hashable, Sendable {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether the first bits are those of the other address, of the same family.
+    /// Whether the first bits equal those of the other address, and both are of the same family.
     func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }
         let whole = bits / 8

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a loop's poller tells of events. In the turns of the loop only.
+/// A socket that receives events from the poller of an event loop. Use it on that event loop only.
 protocol PolledSocket: AnyObject {
-    /// By which the poller names it: ``SocketEventLoop/add(_:)``.
+    /// Identifies the socket for the poller: ``SocketEventLoop/add(_:)``.
     var mark: UInt64 { get }
     func handle(_ happened: SocketPoller.Interest)
 }

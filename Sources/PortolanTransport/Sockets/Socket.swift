@@ -8,24 +8,26 @@ import PortolanCore
     import Musl
 #endif
 
-/// A stream socket: the system calls of a connection. None of them waits, none raises SIGPIPE. In the turns of its loop only.
+/// A stream socket, with the system calls of a connection. No call waits or raises SIGPIPE. Use it on its event loop
+/// only.
 ///
-/// A closed one has ended and takes nothing: its number may be another file's by then, and TLS may still have an alert to send.
+/// A closed socket reports its end and accepts nothing. Its number may belong to another file by then, and TLS may
+/// still have an alert to send.
 final class Socket: TLSRecordTransport {
     let descriptor: CInt
     private(set) var isClosed = false
 
-    /// - Parameter descriptor: of a non-blocking stream socket; the socket's from now on.
+    /// - Parameter descriptor: a non-blocking stream socket, which this object owns from now on.
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
     deinit { close() }
 
-    /// - Returns: `nil` where the system has none; errno says why.
+    /// - Returns: `nil` if the system has none; errno has the reason.
     static func make(_ family: CInt) -> Socket? {
         let descriptor = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         var on: CInt = 1
-        // Requests leave at once; small writes that belong together are written with MSG_MORE.
+        // Requests are sent at once. Small writes that belong together use MSG_MORE.
         unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
         return Socket(descriptor)
     }
@@ -36,15 +38,15 @@ final class Socket: TLSRecordTransport {
         _ = systemClose(descriptor)
     }
 
-    /// Ends the connection both ways; the number stays taken.
+    /// Ends the connection in both directions. The number of the descriptor stays in use.
     func shutDown() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_RDWR)) } }
 
-    /// Sends no more; what the peer sends is still received.
+    /// Sends no more. Bytes from the peer are still received.
     func shutDownWriting() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_WR)) } }
 
     /// Begins to connect: connect(2).
     ///
-    /// - Returns: 0, `EINPROGRESS`, or why not.
+    /// - Returns: 0, `EINPROGRESS`, or the errno of the failure.
     func connect(to address: SocketAddress) -> CInt {
         while true {
             let status = unsafe address.withSystemAddress { unsafe systemConnect(descriptor, $0, $1) }
@@ -53,13 +55,13 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// What became of a connect(2), when the socket is writable.
+    /// The result of connect(2), when the socket is writable.
     var connectError: CInt {
         var (error, size) = (CInt(0), socklen_t(MemoryLayout<CInt>.size))
         return unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
     }
 
-    /// What is there, without taking it.
+    /// The next input, without taking it.
     enum Sight { case nothing, bytes, end, failure }
 
     var sight: Sight {
@@ -82,7 +84,7 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// recv(2) gives what is there, as much as fits.
+    /// recv(2) returns all available bytes, as many as fit.
     var isDrained: Bool { true }
 
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult { unsafe send(bytes, hasMore: false) }
@@ -98,9 +100,9 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// Has the kernel send bytes of a file: sendfile(2).
+    /// Makes the kernel send bytes of a file: sendfile(2).
     ///
-    /// - Returns: how many it took; a negative errno.
+    /// - Returns: the number of accepted bytes, or a negative errno.
     func send(file: CInt, from offset: Int64, atMost count: Int) -> Int {
         guard !isClosed else { return -Int(EPIPE) }
         return withoutWriteSignals {
@@ -114,7 +116,7 @@ final class Socket: TLSRecordTransport {
     }
 }
 
-// Out here, for inside the class the names are its own.
+// Outside the class, because inside it these names are the class's methods.
 
 private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }
 

@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// Where a socket connects to: an IP address and a port, as the system has it (`sockaddr_in`, `sockaddr_in6`).
+/// The destination of a socket: an IP address and a port, as in the system's `sockaddr_in` and `sockaddr_in6`.
 ///
 /// An IPv6 address may have a zone (RFC 4007 §11), such as the 2 of `fe80::1%eth0`.
 struct SocketAddress: Hashable, Sendable {
@@ -14,7 +14,7 @@ struct SocketAddress: Hashable, Sendable {
 
     let ip: IPAddress
     let port: Int
-    /// Of an IPv6 address: the number of its interface; 0: none.
+    /// The number of an IPv6 address's interface; 0 means none.
     let zone: UInt32
 
     init(_ ip: IPAddress, port: Int, zone: UInt32 = 0) {
@@ -44,7 +44,7 @@ struct SocketAddress: Hashable, Sendable {
     /// For socket(2).
     var family: CInt { isIPv6 ? AF_INET6 : AF_INET }
 
-    /// Lends the address as connect(2) takes it.
+    /// Passes the address to `body`, in the form that connect(2) takes. `body` borrows it.
     func withSystemAddress<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
         let port = in_port_t(truncatingIfNeeded: port).bigEndian
         if isIPv6 {

@@ -9,41 +9,42 @@ import Synchronization
     import Musl
 #endif
 
-/// A loop of plain sockets, whose turns any thread may take while nobody else has one.
+/// An event loop of plain sockets. Any thread may run on it while no other thread does.
 ///
-/// A caller's own thread writes its request: no other one has to be woken for it. What comes is read by the loop's thread, which sleeps in
-/// `epoll_wait(2)` without a turn, or by a thread that waits for its load anyway (``SocketConnection/carryOn(for:while:)``). Nobody waits for a turn but these two:
-/// work that finds the loop taken is left to its thread.
+/// A caller's own thread writes its request, so no other thread has to wake up for it. The loop's thread reads the
+/// input. It sleeps in `epoll_wait(2)` without occupying the loop. A thread that waits for its load may read instead
+/// (``SocketConnection/carryOn(for:while:)``). Only these two threads wait for the loop. Other work that finds the loop
+/// occupied is left to the loop's thread.
 @safe
-package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because what varies is touched in a turn only
+package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because its mutable state is touched on the event loop only
     private struct Turns {
         var isTaken = false
-        /// Threads that sleep until the turn that is taken ends.
+        /// Threads that sleep until the loop is free.
         var waitingCount = 0
         var work: [@Sendable () -> Void] = []
-        /// Whether the loop's thread sleeps, or is about to, and nobody has woken it.
+        /// Whether the loop's thread sleeps, or is about to, and no thread has woken it.
         var isAsleep = false
     }
 
     private let turns = ConditionLock(Turns())
-    /// The thread that has the turn; 0: none.
+    /// The thread that runs on the loop; 0 means none.
     private let holder = Atomic<UInt>(0)
     let poller: SocketPoller
 
-    // In a turn only.
+    // Touched on the event loop only.
     private var alarms = TimerQueue()
-    /// Until when the loop's thread sleeps, where nothing happens; in nanoseconds.
+    /// The time until which the loop's thread sleeps if nothing happens, in nanoseconds.
     private var wakeTime: Int64?
     private var hasEarlierAlarm = false
     private var endings: [() -> Void] = []
     private var sockets: [(any PolledSocket)?] = []
     private var freeSlots: [Int] = []
     private var generation: UInt64 = 0
-    /// What was read last lies here until the turn's next read: large, and one for all.
+    /// The bytes of the last read, until the next read. The buffer is large, and all sockets share it.
     private var received = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var isReceiving = false
 
-    /// One for each processor, as long as the process; made when the first load needs them.
+    /// One loop for each processor, for the lifetime of the process. They are made when the first load needs them.
     package static let shared: Result<[SocketEventLoop], LoadError> = {
         do throws(LoadError) {
             var loops: [SocketEventLoop] = []
@@ -54,7 +55,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         }
     }()
 
-    /// Its thread stays as long as the process.
+    /// The loop's thread runs for the lifetime of the process.
     ///
     /// - Throws: ``LoadError/Code/noResources``
     init() throws(LoadError) {
@@ -63,7 +64,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         NonBlockingThreads.add { [self] in isInTurn }
     }
 
-    // MARK: Turns
+    // MARK: Entering and leaving
 
     package var isInTurn: Bool { holder.load(ordering: .relaxed) == Self.thread }
 
@@ -71,7 +72,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
 
     package func enter() -> Bool {
         let isMine = turns.withLock { turns in
-            // What was left before comes first.
+            // Work that was left before comes first.
             guard !turns.isTaken, turns.work.isEmpty, turns.waitingCount == 0 else { return false }
             turns.isTaken = true
             return true
@@ -80,7 +81,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         return isMine
     }
 
-    /// As ``enter()``, but waits for it.
+    /// Like ``enter()``, but waits until the loop is free.
     package func enterInTime() {
         var isCounted = false
         turns.wait { turns -> Void? in
@@ -158,7 +159,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         }
     }
 
-    /// Ends the turn, sleeps until something happens, and takes the next turn.
+    /// Leaves the loop, sleeps until something happens, and enters the loop again.
     private func sleep() -> Int {
         let limit = wakeTime.map { CInt(clamping: max(0, ($0 - MonotonicTime.coarseNanoseconds) / 1_000_000 + 1)) }
         hasEarlierAlarm = false
@@ -189,10 +190,10 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     }
 }
 
-// MARK: Sockets, in a turn
+// MARK: Sockets, on the event loop
 
 extension SocketEventLoop {
-    /// - Returns: by which the poller names the socket.
+    /// - Returns: the mark that identifies the socket for the poller.
     func add(_ socket: any PolledSocket) -> UInt64 {
         generation &+= 1
         let slot = freeSlots.popLast() ?? sockets.count
@@ -207,18 +208,20 @@ extension SocketEventLoop {
         freeSlots.append(slot)
     }
 
-    /// An event may be older than what has become of its socket in the same turn.
+    /// An event may be older than a change of its socket that other work on the loop has made meanwhile.
     private func socket(_ mark: UInt64) -> (any PolledSocket)? {
         let slot = Int(mark & 0xFFFF_FFFF)
         guard slot < sockets.count, let socket = sockets[slot], socket.mark == mark else { return nil }
         return socket
     }
 
-    /// Has `read` fill the loop's buffer, at most `size` bytes of it, and lends what it has read to `body`.
+    /// Makes `read` fill the loop's buffer with at most `size` bytes, and passes these bytes to `body`, which borrows
+    /// them.
     ///
-    /// A call from inside `body` has a buffer of its own: what was lent stays as it is. An idle TLS connection is read so, before it is used again.
+    /// A call from inside `body` gets another buffer, so that the borrowed bytes do not change. This happens when an
+    /// idle TLS connection is read before it is used again.
     ///
-    /// - Returns: what `read` returned.
+    /// - Returns: the result of `read`.
     func receive(
         atMost size: Int, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult, _ body: (borrowing RawSpan) -> Void
     ) -> TransferResult {

@@ -9,15 +9,15 @@ import PortolanCore
     import Musl
 #endif
 
-/// Waits for many sockets at once (`epoll(7)`, level-triggered), and for a word from another thread (`eventfd(2)`).
+/// Waits for many sockets at once (`epoll(7)`, level-triggered), and for a wake-up from another thread (`eventfd(2)`).
 @safe
-final class SocketPoller: @unchecked Sendable {  // … because descriptors may be used by any thread, and `events` only by the one that waits
+final class SocketPoller: @unchecked Sendable {  // … because any thread may use the descriptors, and only the one that waits uses `events`
     struct Interest: OptionSet {
         let rawValue: UInt32
 
         static let read = Self(rawValue: EPOLLIN.rawValue)
         static let write = Self(rawValue: EPOLLOUT.rawValue)
-        /// Always told.
+        /// Always reported.
         static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
         static let error = Self(rawValue: EPOLLERR.rawValue)
         /// The peer sends no more.
@@ -47,8 +47,8 @@ final class SocketPoller: @unchecked Sendable {  // … because descriptors may 
         unsafe events.deallocate()
     }
 
-    /// - Parameter mark: by which ``wait(atMost:_:)`` names it; no two sockets have the same.
-    /// - Returns: whether the system could.
+    /// - Parameter mark: identifies the socket in ``event(_:)``. No two sockets have the same.
+    /// - Returns: whether the system accepted it.
     func watch(_ socket: CInt, for interest: Interest, mark: UInt64) -> Bool { change(EPOLL_CTL_ADD, socket, interest, mark) }
     func watchAgain(_ socket: CInt, for interest: Interest, mark: UInt64) -> Bool { change(EPOLL_CTL_MOD, socket, interest, mark) }
     func forget(_ socket: CInt) { _ = change(EPOLL_CTL_DEL, socket, [], 0) }
@@ -60,17 +60,17 @@ final class SocketPoller: @unchecked Sendable {  // … because descriptors may 
 
     /// Ends the wait of another thread, or its next one.
     func wake() {
-        // It fails only where the counter is full: then the bell rings already.
+        // It fails only if the counter is full. Then the wake-up is already pending.
         _ = eventfd_write(bell, 1)
     }
 
-    /// - Parameter limit: in milliseconds; `nil`: for ever.
-    /// - Returns: how many events there are, for ``event(_:)``.
+    /// - Parameter limit: in milliseconds; `nil` means no limit.
+    /// - Returns: the number of events, for ``event(_:)``.
     func wait(atMost limit: CInt?) -> Int {
         Int(max(0, unsafe epoll_wait(descriptor, events.baseAddress, CInt(events.count), limit ?? -1)))
     }
 
-    /// - Returns: what happened, `nil` for the bell.
+    /// - Returns: the event; `nil` for a wake-up.
     func event(_ index: Int) -> (mark: UInt64, happened: Interest)? {
         let event = unsafe events[index]
         guard unsafe event.data.u64 != Self.bellMark else {

@@ -6,10 +6,11 @@
     import Musl
 #endif
 
-/// Calls `body` with SIGPIPE and SIGXFSZ blocked, so that a write gives EPIPE or EFBIG and does not end the process. The thread may be the caller's own:
-/// a signal that came is taken back, as it comes also where some bytes were written before.
+/// Calls `body` with SIGPIPE and SIGXFSZ blocked, so that a write returns EPIPE or EFBIG and does not end the process.
+/// The thread may be the caller's own, so a signal that came is removed. A signal also comes if some bytes were written
+/// before.
 ///
-/// sendfile(2) knows no MSG_NOSIGNAL; a file may be at its limit (setrlimit(2)).
+/// sendfile(2) has no MSG_NOSIGNAL. A file may be at its limit (setrlimit(2)).
 func withoutWriteSignals<Value>(_ body: () -> Value) -> Value {
     let numbers = [SIGPIPE, SIGXFSZ]
     var (blocked, before, pending) = (sigset_t(), sigset_t(), sigset_t())

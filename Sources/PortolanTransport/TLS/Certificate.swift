@@ -2,21 +2,21 @@
 
 import CPortolanOpenSSL
 
-/// An X.509 certificate as OpenSSL has it. Any thread: it is never changed.
+/// An X.509 certificate of OpenSSL. Any thread, because it never changes.
 @safe
-final class Certificate: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
+final class Certificate: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let x509: OpaquePointer
 
-    /// Takes the reference over.
+    /// Takes over the reference.
     init(owning x509: OpaquePointer) { unsafe self.x509 = x509 }
 
-    /// Takes a reference of its own.
+    /// Adds a reference.
     init(sharing x509: OpaquePointer) {
         unsafe X509_up_ref(x509)
         unsafe self.x509 = x509
     }
 
-    /// - Returns: `nil` where the bytes are not one certificate in DER: `d2i_X509(3)`.
+    /// - Returns: `nil` if the bytes are not one certificate in DER: `d2i_X509(3)`.
     convenience init?(der: [UInt8]) {
         let certificate = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var position = bytes.baseAddress
@@ -37,12 +37,12 @@ final class Certificate: @unchecked Sendable {  // … because OpenSSL counts it
     var der: [UInt8] { unsafe DER.bytes { unsafe i2d_X509(x509, &$0) } }
 }
 
-/// A private key. Any thread: it is never changed.
+/// A private key. Any thread, because it never changes.
 @safe
-final class PrivateKey: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
+final class PrivateKey: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let key: OpaquePointer
 
-    /// Takes the reference over.
+    /// Takes over the reference.
     init(owning key: OpaquePointer) { unsafe self.key = key }
 
     deinit { unsafe EVP_PKEY_free(key) }
@@ -55,7 +55,7 @@ final class PrivateKey: @unchecked Sendable {  // … because OpenSSL counts its
 }
 
 enum DER {
-    /// What one of OpenSSL's `i2d` functions writes; nothing where it fails.
+    /// The output of one of OpenSSL's `i2d` functions; empty if it fails.
     static func bytes(_ write: (inout UnsafeMutablePointer<UInt8>?) -> CInt) -> [UInt8] {
         var output: UnsafeMutablePointer<UInt8>?
         let count = unsafe write(&output)

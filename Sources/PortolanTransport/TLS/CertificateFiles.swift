@@ -6,13 +6,13 @@ import PortolanCore
 
 /// Reads certificates and keys from files. Waits for the disk.
 enum CertificateFiles {
-    /// What certificates are for.
+    /// The purpose of certificates.
     enum Purpose {
         case trustRoot, clientCertificate
-        /// As ``trustRoot``, where the environment names it.
+        /// Like ``trustRoot``, for a path from the environment.
         case trustRootOfEnvironment
 
-        /// As a message begins.
+        /// The beginning of a message.
         var words: String {
             switch self {
             case .trustRoot: "the trust root"
@@ -21,7 +21,7 @@ enum CertificateFiles {
             }
         }
 
-        /// What a file of them may be written in.
+        /// The formats that a file of such certificates may have.
         fileprivate var formats: String {
             switch self {
             case .trustRoot, .trustRootOfEnvironment: "PEM or DER"
@@ -37,7 +37,7 @@ enum CertificateFiles {
         }
     }
 
-    /// Large enough for every authority of a system, several times.
+    /// The maximum size of a file. It is several times as large as all authorities of a system.
     private static let limit = 16 << 20
 
     static func certificates(from source: CertificateSource, for purpose: Purpose) throws(LoadError) -> [Certificate] {
@@ -50,7 +50,7 @@ enum CertificateFiles {
         }
     }
 
-    /// One certificate, DER.
+    /// Reads one certificate in DER.
     static func certificate(_ der: [UInt8], for purpose: Purpose) throws(LoadError) -> Certificate {
         guard !der.isEmpty, der.count <= limit, let certificate = Certificate(der: der) else {
             throw unusable(purpose.code, "\(purpose.words) is no certificate in DER")
@@ -60,11 +60,11 @@ enum CertificateFiles {
 
     /// - Parameters:
     ///   - passphrase: for an encrypted key.
-    ///   - hasCertificate: whether the client's certificate was read from that file.
+    ///   - hasCertificate: whether the client's certificate was read from the same file.
     static func privateKey(in path: String, passphrase: String?, hasCertificate: Bool) throws(LoadError) -> PrivateKey {
         let bytes = try contents(path, "the private key", .clientCertificateUnusable)
         let text = isPEM(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
-        // In DER a file has one thing in it.
+        // A DER file contains only one object.
         guard text?.contains("PRIVATE KEY-----") ?? !hasCertificate else {
             throw LoadError(.clientCertificateUnusable, message: "'\(path)' has no private key in it", remedy: .nameKeyFile)
         }
@@ -74,7 +74,7 @@ enum CertificateFiles {
         throw unusable(.clientCertificateUnusable, "the private key '\(path)' can't be read; it has to be in PEM or DER")
     }
 
-    /// - Parameter name: what the message calls it.
+    /// - Parameter name: the name of the key in the message.
     static func privateKey(_ der: [UInt8], _ name: String, passphrase: String? = nil) throws(LoadError) -> PrivateKey {
         guard !der.isEmpty, der.count <= limit else {
             throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
@@ -94,7 +94,8 @@ enum CertificateFiles {
                 .clientCertificateUnusable, message: "\(name) is encrypted, and the passphrase does not open it", remedy: .checkPassphrase)
     }
 
-    /// Certificates and key of a PKCS #12 file (RFC 7292), the key's own certificate first; `nil` where it is none.
+    /// The certificates and the key of a PKCS #12 file (RFC 7292), the key's own certificate first; `nil` if the file
+    /// has another format.
     static func bundle(in path: String, passphrase: String?) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
         let bytes = try contents(path, Purpose.clientCertificate.words, .clientCertificateUnusable)
         guard !isPEM(bytes), let bundle = KeyBundle(bytes) else { return nil }
@@ -134,14 +135,15 @@ enum CertificateFiles {
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder
     }
 
-    /// Of a folder, whatever is a certificate: other files lie there too, and links that lead nowhere.
+    /// All certificates in a folder. Other files, and links without a target, may also be in the folder and are
+    /// skipped.
     private static func folder(_ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
             throw unusable(purpose.code, "\(purpose.words)s in the folder '\(path)' can't be listed", error)
         }
         let found = names.sorted().flatMap { name -> [Certificate] in
-            // `try?` because of the above.
+            // `try?` because other files and links without a target are skipped.
             (try? certificates(from: .file(path: "\(path)/\(name)"), for: purpose)) ?? []
         }
         guard !found.isEmpty else {

@@ -3,7 +3,7 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// Why a server's chain is not trusted, as far as the chain shows it.
+/// The reasons why a server's chain is not trusted, as far as the chain shows them.
 enum CertificateProblem: Hashable {
     case unreadable
     case expired(ServerCertificate)
@@ -11,18 +11,19 @@ enum CertificateProblem: Hashable {
     case wrongName(ServerCertificate)
     case notForServers
     case selfSigned
-    /// The last certificate that the chain leads to, and nobody vouches for.
+    /// The last certificate of the chain. No trusted authority vouches for it.
     case unknownAuthority(ServerCertificate)
-    /// Its key, or the hash function of its signature, can be broken.
+    /// The key, or the hash function of the signature, can be broken.
     case weak(ServerCertificate, isKey: Bool)
-    /// What OpenSSL says.
+    /// OpenSSL's words.
     case other(String)
 
-    /// What speaks against the chain.
+    /// Finds the problems of the chain.
     ///
     /// - Parameters:
     ///   - chain: DER, leaf first.
-    ///   - finding: why it leads to no trusted authority; `nil` where it does: then only the name can be wrong.
+    ///   - finding: the reason why the chain leads to no trusted authority; `nil` if it does. Then only the name can be
+    ///     wrong.
     ///   - now: in seconds since 1970.
     static func find(in chain: [[UInt8]], for name: ServerName, _ finding: ChainFinding?, now: Int64) -> [Self] {
         guard let first = chain.first, let leaf = ServerCertificate(der: first) else { return [.unreadable] }
@@ -47,7 +48,7 @@ enum CertificateProblem: Hashable {
         }
     }
 
-    /// The leaf, who issued it, who issued that, as far as the certificates lead.
+    /// The leaf, its issuer, the issuer's issuer and so on, as far as the certificates lead.
     private static func path(from leaf: ServerCertificate, in others: [ServerCertificate]) -> [ServerCertificate] {
         var (path, rest) = ([leaf], others)
         while let last = path.last, !last.isSelfIssued, let index = rest.firstIndex(where: { $0.rawSubject == last.rawIssuer }) {
@@ -56,7 +57,7 @@ enum CertificateProblem: Hashable {
         return path
     }
 
-    /// What is wrong, in a part of a sentence.
+    /// The problem, as a part of a sentence.
     private func text(leaf: ServerCertificate?) -> String {
         switch self {
         case .unreadable: "it can't be read"
@@ -86,7 +87,7 @@ enum CertificateProblem: Hashable {
         return certificate.names.count > most ? "\(shown) and \(certificate.names.count - most) more" : shown
     }
 
-    /// `nil`: no setting of a caller's.
+    /// `nil` if no setting of the caller helps.
     private var remedy: LoadError.Remedy? {
         switch self {
         case .selfSigned: .trustCertificate
@@ -104,7 +105,7 @@ enum CertificateProblem: Hashable {
         }
     }
 
-    /// What to say of `problems`; `nil` where there are none.
+    /// The error for `problems`; `nil` if there are none.
     static func error(_ problems: [Self], of peer: TLSPeer, chain: [[UInt8]]) -> LoadError? {
         guard let first = problems.first else { return nil }
         let leaf = chain.first.flatMap(ServerCertificate.init(der:))

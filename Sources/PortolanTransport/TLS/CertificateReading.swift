@@ -2,18 +2,19 @@
 
 public import PortolanCore
 
-/// What is made of certificates outside of a handshake: for fuzzers.
+/// Evaluates certificates outside a handshake, for fuzzers.
 @_spi(Fuzzing) public enum CertificateReading {
-    /// Whether the certificate's alternative names have the host.
+    /// Whether the certificate's alternative names contain the host.
     public static func isNamed(_ host: String, by certificate: ServerCertificate) -> Bool {
         ServerName(host: host).isNamed(by: certificate)
     }
 
-    /// Why the chain is not trusted; `nil` where nothing speaks against it.
+    /// The reason why the chain is not trusted; `nil` if there is none.
     ///
     /// - Parameters:
     ///   - chain: DER, leaf first.
-    ///   - finding: what OpenSSL says of it, and of which certificate; `nil` where it verifies the chain.
+    ///   - finding: OpenSSL's error for the chain, and the depth of the certificate at fault; `nil` if it verifies the
+    ///     chain.
     ///   - now: in seconds since 1970.
     public static func error(of chain: [[UInt8]], host: String, finding: (code: Int32, depth: Int)?, now: Int64) -> LoadError? {
         let peer = TLSPeer(host: host, port: 443, description: "https://\(host)")

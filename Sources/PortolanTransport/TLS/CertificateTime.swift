@@ -8,16 +8,16 @@ import CPortolanOpenSSL
     import Musl
 #endif
 
-/// A moment as certificates write it: in UTC, to the second.
+/// A time as in certificates: in UTC, to the second.
 ///
 /// RFC 5280 §4.1.2.5
 struct CertificateTime: Hashable, Sendable, Comparable {
-    /// Since 1970.
+    /// Seconds since 1970.
     let seconds: Int64
     /// The day, as `2026-01-31`.
     let day: String
 
-    /// - Returns: `nil` for what is no time: `ASN1_TIME_to_tm(3)`.
+    /// - Returns: `nil` for an invalid time: `ASN1_TIME_to_tm(3)`.
     init?(_ time: UnsafePointer<ASN1_TIME>?) {
         var parts = unsafe tm()
         guard let time = unsafe time, unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }

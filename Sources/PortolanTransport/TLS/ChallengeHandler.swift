@@ -2,10 +2,10 @@
 
 package import PortolanCore
 
-/// Whoever a connection is opened for, as far as questions go. On the connection's event loop.
+/// Answers the challenges that come up while a connection is opened. Called on the connection's event loop.
 package protocol ChallengeHandler: AnyObject {
-    /// A question to be answered before the connection can be opened. One at a time.
+    /// A challenge that must be answered before the connection can be opened. One at a time.
     func ask(_ challenge: AuthenticationChallenge)
-    /// The answer is needed no more.
+    /// The answer is no longer needed.
     func withdraw(_ challenge: AuthenticationChallenge)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A certificate chain and its key, to show to servers that ask for one.
+/// A certificate chain and its key, to show to servers that request one.
 ///
 /// Its descriptions show neither key nor passphrase.
 public struct ClientIdentity: Hashable, Sendable {
@@ -11,12 +11,12 @@ public struct ClientIdentity: Hashable, Sendable {
 
     let source: Source
 
-    /// Reads the chain, leaf first, and the key from files when they are first needed: PEM, DER with one certificate or one key, or both in one PKCS #12
-    /// file (RFC 7292).
+    /// Reads the chain, leaf first, and the key from files when they are first needed. The files are in PEM, or in DER
+    /// with one certificate or one key, or both are in one PKCS #12 file (RFC 7292).
     ///
     /// - Parameters:
-    ///   - certificatePath: of the chain.
-    ///   - keyPath: `nil` where the key stands in the certificate's file.
+    ///   - certificatePath: the path of the chain.
+    ///   - keyPath: the path of the key; `nil` if the key is in the certificate's file.
     ///   - passphrase: for an encrypted key or PKCS #12 file.
     public init(certificatePath: String, keyPath: String? = nil, passphrase: String? = nil) {
         source = .files(certificates: certificatePath, key: keyPath ?? certificatePath, passphrase: passphrase)

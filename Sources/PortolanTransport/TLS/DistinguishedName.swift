@@ -6,7 +6,7 @@ import CPortolanOpenSSL
 ///
 /// RFC 5280 §4.1.2.4
 enum DistinguishedName {
-    /// Common name, organisation, organisational unit: the likeliest to be known first.
+    /// Common name, organisation, organisational unit: the best-known kind first.
     private static let preferred = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
 
     static func line(_ name: OpaquePointer) -> String {
@@ -21,7 +21,7 @@ enum DistinguishedName {
         return best
     }
 
-    /// - Returns: `nil` for what is no text: `ASN1_STRING_to_UTF8(3)`.
+    /// - Returns: `nil` if the value is not text: `ASN1_STRING_to_UTF8(3)`.
     private static func text(_ value: UnsafeMutablePointer<ASN1_STRING>?) -> String? {
         guard let value = unsafe value else { return nil }
         var output: UnsafeMutablePointer<UInt8>?
@@ -32,11 +32,11 @@ enum DistinguishedName {
     }
 }
 
-/// What a certificate says, made fit for a message.
+/// Makes the text of a certificate fit for a message.
 enum DisplayText {
     private static let limit = 64
 
-    /// Short, on one line, and without what changes how a line reads.
+    /// Makes the text short and puts it on one line. Replaces characters that change how a line reads.
     static func line(_ text: String) -> String {
         var line = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

@@ -3,9 +3,9 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// Reads keys and certificates from memory with OpenSSL. Nobody is asked for a passphrase at a terminal.
+/// Reads keys and certificates from memory with OpenSSL. Never requests a passphrase at a terminal.
 enum KeyReader {
-    /// All certificates of a text in PEM, up to the first that can't be read: `PEM_read_bio_X509(3)`.
+    /// All certificates of a PEM text, up to the first that can't be read: `PEM_read_bio_X509(3)`.
     static func certificates(pem: [UInt8]) -> [Certificate] {
         unsafe withMemory(pem) { memory in
             var certificates: [Certificate] = []
@@ -25,7 +25,7 @@ enum KeyReader {
         } ?? nil
     }
 
-    /// PKCS #8, and the older forms of RSA and EC keys: `d2i_AutoPrivateKey(3)`.
+    /// Reads PKCS #8, and the older forms of RSA and EC keys: `d2i_AutoPrivateKey(3)`.
     static func key(der: [UInt8]) -> PrivateKey? {
         defer { ERR_clear_error() }
         return unsafe der.withUnsafeBufferPointer { bytes in
@@ -34,7 +34,7 @@ enum KeyReader {
         }.map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// An encrypted PKCS #8: `d2i_PKCS8PrivateKey_bio(3)`.
+    /// Reads an encrypted PKCS #8: `d2i_PKCS8PrivateKey_bio(3)`.
     static func key(encrypted der: [UInt8], passphrase: String?) -> PrivateKey? {
         guard isEncrypted(der), passphrase != nil else { return nil }
         return unsafe withMemory(der) { memory in
@@ -44,7 +44,7 @@ enum KeyReader {
         } ?? nil
     }
 
-    /// Whether it is an EncryptedPrivateKeyInfo (RFC 5958 §3).
+    /// Whether the bytes are an EncryptedPrivateKeyInfo (RFC 5958 §3).
     static func isEncrypted(_ der: [UInt8]) -> Bool {
         defer { ERR_clear_error() }
         return unsafe der.withUnsafeBufferPointer { bytes in
@@ -70,7 +70,8 @@ enum KeyReader {
     }
 }
 
-/// `pem_password_cb(3)`: what ``KeyReader`` passes on is an optional string. Without one, or with one that is too long, reading fails.
+/// `pem_password_cb(3)`. ``KeyReader`` passes an optional string. Without a string, or if the string is too long,
+/// reading fails.
 private let givePassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, CInt, CInt, UnsafeMutableRawPointer?) -> CInt = {
     buffer, size, _, context in
     guard let passphrase = unsafe context?.assumingMemoryBound(to: String?.self).pointee, let buffer = unsafe buffer else { return -1 }
@@ -87,7 +88,7 @@ private let noPassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, CInt, CI
 struct KeyBundle: ~Copyable {
     private let bundle: OpaquePointer
 
-    /// - Returns: `nil` where the bytes are no such file: `d2i_PKCS12(3)`.
+    /// - Returns: `nil` if the bytes are not such a file: `d2i_PKCS12(3)`.
     init?(_ bytes: [UInt8]) {
         let found = unsafe bytes.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -100,14 +101,14 @@ struct KeyBundle: ~Copyable {
 
     deinit { unsafe PKCS12_free(bundle) }
 
-    /// Why it gives no certificate and key.
+    /// The reasons why the file gives no certificate and key.
     enum Fault: Error {
         case passphrase
-        /// One that OpenSSL 3 has in its legacy provider only: OSSL_PROVIDER-legacy(7).
+        /// An encryption that OpenSSL 3 has in its legacy provider only: OSSL_PROVIDER-legacy(7).
         case oldEncryption
-        /// Certificate or key is missing.
+        /// The certificate or the key is missing.
         case incomplete
-        /// What OpenSSL says.
+        /// OpenSSL's words.
         case unreadable(String)
     }
 
@@ -129,7 +130,7 @@ struct KeyBundle: ~Copyable {
         return (chain, ownKey)
     }
 
-    /// From the calling thread's errors.
+    /// Takes the fault from the errors of the calling thread.
     private static func takeFault() -> Fault {
         var words = "no reason given"
         while case let code = ERR_get_error(), code != 0 {

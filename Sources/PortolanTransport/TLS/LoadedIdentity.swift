@@ -2,12 +2,12 @@
 
 import PortolanCore
 
-/// A client's certificates, its own first, and key, read and ready for a handshake.
+/// A client's certificates and key, read and ready for a handshake. The client's own certificate is the first.
 struct LoadedIdentity: Sendable {
     let chain: [Certificate]
     let key: PrivateKey
 
-    /// Waits for the disk where the identity lies there.
+    /// Waits for the disk if the identity is in files.
     init(_ identity: ClientIdentity) throws(LoadError) {
         switch identity.source {
         case .files(let path, let keyPath, let passphrase):
@@ -25,7 +25,7 @@ struct LoadedIdentity: Sendable {
             throw CertificateFiles.unusable(
                 .clientCertificateUnusable, "the client identity has no certificate in its chain; give the client's own first")
         }
-        // In a handshake nothing but its failure would show it.
+        // In a handshake, only the failure would show the mismatch.
         guard key.belongs(to: own) else {
             throw LoadError(
                 .clientCertificateUnusable, message: "certificate and key do not belong together: \(identity)", remedy: .nameKeyFile)

@@ -2,19 +2,20 @@
 
 import CPortolanOpenSSL
 
-/// What an X.509 certificate says of itself. Reading it proves nothing: that is the verification's part.
+/// The statements of an X.509 certificate about itself. Reading them proves nothing; verification does.
 ///
 /// RFC 5280 §4.1
 public struct ServerCertificate: Hashable, Sendable {
     /// The certificate itself.
     public let der: [UInt8]
-    /// The subject's public key (`SubjectPublicKeyInfo`, DER): what stays the same where a certificate is renewed for the same key.
+    /// The subject's public key (`SubjectPublicKeyInfo`, DER). It stays the same if a certificate is renewed for the
+    /// same key.
     public let publicKey: [UInt8]
-    /// Whose it is, as one short line: the common name, or what there is in its place.
+    /// The subject, as one short line: the common name, or another part if there is none.
     public let subject: String
-    /// Who issued it, as one short line.
+    /// The issuer, as one short line.
     public let issuer: String
-    /// For which hosts it is: DNS names as they stand there (`*.example.com`), and addresses.
+    /// The hosts of the certificate: DNS names as it contains them (`*.example.com`), and addresses.
     public let names: [String]
 
     let notBefore: CertificateTime
@@ -25,12 +26,12 @@ public struct ServerCertificate: Hashable, Sendable {
     let dnsNames: [String]
     /// Each 4 or 16 bytes.
     let addresses: [[UInt8]]
-    /// Whether it may be shown by a server (RFC 5280 §4.2.1.12).
+    /// Whether a server may show the certificate (RFC 5280 §4.2.1.12).
     let isForServers: Bool
     let rawSubject: [UInt8]
     let rawIssuer: [UInt8]
 
-    /// - Returns: `nil` where the bytes are no X.509 certificate in DER.
+    /// - Returns: `nil` if the bytes are not an X.509 certificate in DER.
     public init?(der: [UInt8]) {
         guard let certificate = Certificate(der: der) else { return nil }
         self.init(certificate, der: der)
@@ -38,7 +39,8 @@ public struct ServerCertificate: Hashable, Sendable {
 
     private init?(_ certificate: Certificate, der: [UInt8]) {
         let x509 = unsafe certificate.x509
-        // Of an extension that comes twice, OpenSSL says so (X509_get_extension_flags(3)): two could say different things to different readers.
+        // OpenSSL marks a certificate with a repeated extension (X509_get_extension_flags(3)). Two extensions could say
+        // different things to different readers.
         let flags = unsafe X509_get_extension_flags(x509)
         guard let subject = unsafe X509_get_subject_name(x509), let issuer = unsafe X509_get_issuer_name(x509),
             let notBefore = unsafe CertificateTime(X509_get0_notBefore(x509)),
@@ -65,7 +67,7 @@ private struct AlternativeNames {
     var dns: [String] = []
     var addresses: [[UInt8]] = []
 
-    /// - Returns: `nil` where the extension can't be read.
+    /// - Returns: `nil` if the extension can't be read.
     init?(of certificate: OpaquePointer) {
         var state: CInt = 0
         let list = unsafe OpaquePointer(X509_get_ext_d2i(certificate, NID_subject_alt_name, &state, nil))
@@ -81,7 +83,7 @@ private struct AlternativeNames {
             }
             let bytes = unsafe Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
             if unsafe portolan_GENERAL_NAME_type(name) == GEN_DNS {
-                // Other bytes than ASCII name no host.
+                // Bytes outside ASCII name no host.
                 if bytes.allSatisfy({ (0x21...0x7E).contains($0) }) { dns.append(String(decoding: bytes, as: UTF8.self)) }
             } else if bytes.count == 4 || bytes.count == 16 {
                 addresses.append(bytes)

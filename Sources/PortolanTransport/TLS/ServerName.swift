@@ -6,16 +6,17 @@
     import Musl
 #endif
 
-/// Who the server has to be: the host of the URL, never that of a proxy on the way or the address that a name led to.
+/// The name that the server must have: the host of the URL. It is never the host of a proxy on the way, or the address
+/// that a name resolved to.
 ///
 /// RFC 9110 §4.3.4, RFC 9525 §6
 enum ServerName: Hashable, Sendable {
-    /// In lower case, without the dot of the root.
+    /// In lower case, without the trailing dot of the root.
     case dns(String)
     /// 4 or 16 bytes.
     case address([UInt8])
 
-    /// - Parameter host: as a URL has it, without brackets.
+    /// - Parameter host: the host as in a URL, without brackets.
     init(host: String) {
         if let bytes = Self.bytes(ofAddress: host) {
             self = .address(bytes)
@@ -25,13 +26,14 @@ enum ServerName: Hashable, Sendable {
         }
     }
 
-    /// What the handshake says of it (RFC 6066 §3): addresses are not sent, nor the dot of the root, nor what is too long for a name.
+    /// The name for the handshake (RFC 6066 §3). Addresses, the trailing dot of the root and names that are too long
+    /// are not sent.
     var indication: String? {
         guard case .dns(let name) = self, (1...253).contains(name.utf8.count) else { return nil }
         return name
     }
 
-    /// Whether the certificate's alternative names have it. The common name does not count (RFC 9525 §2).
+    /// Whether the certificate's alternative names contain this name. The common name does not count (RFC 9525 §2).
     func isNamed(by certificate: ServerCertificate) -> Bool {
         switch self {
         case .address(let bytes): certificate.addresses.contains(bytes)
@@ -39,7 +41,8 @@ enum ServerName: Hashable, Sendable {
         }
     }
 
-    /// A star stands for one whole label, the leftmost, with two or more behind it: `*.com` would be everybody's (RFC 9525 §6.3).
+    /// A star stands for the whole leftmost label, with at least two labels after it. `*.com` would match the hosts of
+    /// all owners (RFC 9525 §6.3).
     private static func matches(_ name: String, pattern: String) -> Bool {
         guard pattern.hasPrefix("*.") else { return !name.isEmpty && name == pattern }
         let rest = pattern.dropFirst(2)
@@ -51,7 +54,7 @@ enum ServerName: Hashable, Sendable {
 
     private static func bytes(ofAddress host: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 16)
-        // inet_pton(3) takes the text up to a NUL.
+        // inet_pton(3) reads the text only up to a NUL.
         guard !host.utf8.contains(0) else { return nil }
         if unsafe inet_pton(AF_INET, host, &bytes) == 1 { return Array(bytes.prefix(4)) }
         return unsafe inet_pton(AF_INET6, host, &bytes) == 1 ? bytes : nil

@@ -2,16 +2,18 @@
 
 package import PortolanCore
 
-/// What is known of the server at the other end of a secure connection, and who has looked at it. On the connection's event loop.
+/// The evidence about the server of a secure connection, and the load that evaluated it. On the connection's event
+/// loop.
 ///
-/// No load sends a byte over a connection whose server it was not asked about: the one for which the connection was opened is asked during the
-/// handshake, every other one when it is given the connection. So what one load accepts against the verdict binds no other.
+/// A load sends bytes over a connection only if it was asked about its server. The load that opens the connection is
+/// asked during the handshake. Every other load is asked when it receives the connection. If one load accepts the
+/// server against the verdict, no other load is bound by that.
 package final class ServerTrust {
-    /// What the server showed, in this handshake or in the one of the session that was resumed.
+    /// The evidence from this handshake, or from the handshake of the session that was resumed.
     package let evidence: ServerTrustEvaluation
     /// The load that was asked while the connection was opened.
     private weak var judge: AnyObject?
-    /// Whether the load that was asked gave its own client certificate: then no other may use the connection.
+    /// Whether that load supplied its own client certificate. Then no other load may use the connection.
     package let isPersonal: Bool
 
     init(_ evidence: ServerTrustEvaluation, judge: AnyObject?, isPersonal: Bool) {
@@ -22,7 +24,7 @@ package final class ServerTrust {
 
     package func wasEvaluated(by load: AnyObject) -> Bool { judge === load }
 
-    /// What an answer means: `nil` where the server is trusted, else why the load ends.
+    /// The meaning of an answer: `nil` if the server is trusted, otherwise the error that ends the load.
     package static func refusal(_ answer: ChallengeAnswer, verdict: LoadError?, peer: TLSPeer) -> LoadError? {
         switch answer {
         case .use(.serverTrust): nil

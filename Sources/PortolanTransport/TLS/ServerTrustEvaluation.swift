@@ -2,17 +2,17 @@
 
 package import PortolanCore
 
-/// What a server showed in a handshake, and what default handling makes of it.
+/// The certificates that a server showed in a handshake, and the verdict of default handling.
 package struct ServerTrustEvaluation: Sendable {
-    /// DER, leaf first: all that the server showed.
+    /// All certificates that the server showed; DER, leaf first.
     let chain: [[UInt8]]
-    /// Why default handling would fail; `nil` where it trusts the server.
+    /// The error of default handling; `nil` if it trusts the server.
     package let verdict: LoadError?
-    /// When the server showed it, in seconds since 1970. Resumed sessions keep it.
+    /// The time when the server showed the certificates, in seconds since 1970. Resumed sessions keep it.
     let time: Int64
-    /// When the leaf expires, in seconds since 1970.
+    /// The time when the leaf expires, in seconds since 1970.
     private let end: Int64
-    /// A server's certificate is verified again after this time, in seconds, whatever its tickets say.
+    /// The age, in seconds, after which a server's certificate is verified again, whatever its tickets say.
     private static let longestAge: Int64 = 24 * 3600
 
     /// - Parameter time: in seconds since 1970.
@@ -23,6 +23,6 @@ package struct ServerTrustEvaluation: Sendable {
         end = chain.first.flatMap(ServerCertificate.init(der:))?.notAfter.seconds ?? 0
     }
 
-    /// Whether a session may be resumed with it.
+    /// Whether a session may be resumed with this evaluation.
     func isValid(at now: Int64) -> Bool { time <= now && now < time + Self.longestAge && now <= end }
 }

@@ -11,24 +11,25 @@ import Synchronization
     import Musl
 #endif
 
-/// What the TLS sessions of one setting have in common: OpenSSL's `SSL_CTX`. Any thread.
+/// The shared state of all TLS sessions with the same settings: OpenSSL's `SSL_CTX`. Any thread.
 ///
-/// To make one reads the trusted roots, which takes much longer than a handshake: so it is made once and shared.
+/// Making a context reads the trusted roots, which takes much longer than a handshake. It is therefore made once and
+/// shared.
 @safe
-final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what sessions share, and nobody changes it after init
+final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the state that sessions share, and nothing changes it after init
     let context: OpaquePointer
-    /// Shown to servers that want a certificate.
+    /// Shown to servers that request a certificate.
     let identity: LoadedIdentity?
     let tickets = TLSTicketCache()
 
-    /// Where trusted roots come from.
+    /// The sources of trusted roots.
     struct Roots {
         var certificates: [Certificate] = []
-        /// The system's own.
+        /// Whether the system's own roots are included.
         var includesSystem = false
     }
 
-    /// - Parameter protocols: what ALPN offers (RFC 7301), the best first.
+    /// - Parameter protocols: the protocols to offer by ALPN (RFC 7301), the best first.
     /// - Throws: ``LoadError/Code/trustRootsUnusable``, ``LoadError/Code/noResources``
     init(_ settings: TLSSettings, roots: Roots, protocols: [String], identity: LoadedIdentity?) throws(LoadError) {
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
@@ -36,7 +37,8 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what
         }
         unsafe self.context = context
         self.identity = identity
-        // RFC 8996 deprecates TLS 1.0 and 1.1: their hash functions are below level 2, which asks for 112 bits of security, as RSA of 2048 bits has.
+        // RFC 8996 deprecates TLS 1.0 and 1.1. Their hash functions are below level 2, which requires 112 bits of
+        // security, as RSA with 2048 bits has.
         unsafe SSL_CTX_set_security_level(context, settings.minimumVersion < .tls12 ? 0 : 2)
         unsafe portolan_SSL_CTX_set_min_proto_version(context, settings.minimumVersion.number)
         unsafe portolan_SSL_CTX_set_max_proto_version(context, settings.maximumVersion.number)
@@ -46,7 +48,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what
             context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
         unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
         unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
-        // A server's chain has a few certificates; OpenSSL refuses a message of more bytes than this.
+        // A server's chain has a few certificates. OpenSSL refuses a message with more bytes than this.
         unsafe portolan_SSL_CTX_set_max_cert_list(context, 256 << 10)
         unsafe TLSSession.setCallbacks(of: context)
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
@@ -63,7 +65,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what
             throw LoadError(.noResources, message: "OpenSSL has no store for certificates")
         }
         for certificate in roots.certificates { unsafe X509_STORE_add_cert(store, certificate.x509) }
-        // A root that was named is one, also if somebody else has issued it.
+        // A root that was named is trusted, even if another authority has issued it.
         if !roots.certificates.isEmpty { unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         defer { ERR_clear_error() }
         guard roots.includesSystem, !trustSystem() else { return }
@@ -71,9 +73,10 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what
         throw LoadError(.trustRootsUnusable, message: "no trust roots can be read", remedy: .nameTrustRoots)
     }
 
-    /// - Returns: whether there are roots of the system's.
+    /// - Returns: whether the system has roots.
     private func trustSystem() -> Bool {
-        // Of a folder with hashes OpenSSL reads a certificate when it is needed; a file is read whole, which takes tens of milliseconds.
+        // From a folder with hashes, OpenSSL reads a certificate when it is needed. It reads a whole file at once,
+        // which takes tens of milliseconds.
         let folders = [unsafe String(cString: X509_get_default_cert_dir()), "/etc/ssl/certs"]
         for folder in folders where Self.hasHashes(folder) && (unsafe SSL_CTX_load_verify_dir(context, folder)) == 1 { return true }
         let files = [
@@ -83,7 +86,8 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what
         return files.contains { unsafe SSL_CTX_load_verify_file(context, $0) == 1 }
     }
 
-    /// Whether c_rehash(1) or `openssl rehash` has made names of hashes there: eight hexadecimal digits, `.` and a number.
+    /// Whether the folder has names that c_rehash(1) or `openssl rehash` has made from hashes: eight hexadecimal
+    /// digits, `.` and a number.
     private static func hasHashes(_ folder: String) -> Bool {
         guard let stream = unsafe opendir(folder) else { return false }
         defer { unsafe closedir(stream) }
@@ -98,7 +102,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what
 }
 
 extension TLSSettings.Version {
-    /// As OpenSSL numbers it.
+    /// OpenSSL's number for the version.
     fileprivate var number: CInt {
         switch self {
         case .tls10: TLS1_VERSION
@@ -109,9 +113,10 @@ extension TLSSettings.Version {
     }
 }
 
-/// The secrets of sessions, for programs that decipher recorded traffic, in the file that `SSLKEYLOGFILE` names (RFC 9850). Any thread.
+/// Writes the secrets of sessions to the file that `SSLKEYLOGFILE` names (RFC 9850), for programs that decrypt recorded
+/// traffic. Any thread.
 ///
-/// Not in a program that runs with more rights than its user has.
+/// Disabled in a program that runs with more rights than its user has.
 private final class KeyLog: Sendable {
     static let shared = KeyLog()
 
@@ -129,7 +134,7 @@ private final class KeyLog: Sendable {
         }
     }
 
-    /// Said once: `shared` is made once, and later lines are missing like the first.
+    /// Called once. `shared` is made only once, and after the first lost line no other one is reported.
     private func warn(_ number: CInt) {
         Logger(label: "org.portolan.http").warning(
             "SSLKEYLOGFILE: '\(DisplayText.line(path))' can't be written: \(LoadError.text(of: number))")
@@ -148,7 +153,7 @@ private final class KeyLog: Sendable {
         if let failure { warn(failure) }
     }
 
-    /// - Returns: 0, or why not all of it could be written.
+    /// - Returns: 0, or the errno if some bytes could not be written.
     private func append(_ bytes: ArraySlice<UInt8>) -> CInt {
         var rest = bytes
         while !rest.isEmpty {

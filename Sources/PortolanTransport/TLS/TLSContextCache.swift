@@ -3,9 +3,10 @@
 import PortolanCore
 import Synchronization
 
-/// The TLS contexts of one handler, one for each list of protocols that is offered (ALPN). Any thread.
+/// The TLS contexts of one handler, one for each list of protocols to offer (ALPN). Any thread.
 ///
-/// Making one reads files, and takes longer than a handshake: so it is made once, when the first connection needs it, on a thread that may wait.
+/// Making a context reads files, and takes longer than a handshake. It is therefore made once, when the first
+/// connection needs it, on a thread that may block.
 package final class TLSContextCache: Sendable {
     typealias Completion = @Sendable (Result<TLSContext, LoadError>) -> Void
 
@@ -17,7 +18,7 @@ package final class TLSContextCache: Sendable {
     let settings: TLSSettings
     private let environment: @Sendable (String) -> String?
     private let entries = Mutex<[[String]: Entry]>([:])
-    /// They read files, and trust stores take their time.
+    /// Threads for making contexts, because that reads files, and trust stores take time.
     private static let threads = LoadThreadPool(limit: 4)
 
     package init(
@@ -27,10 +28,10 @@ package final class TLSContextCache: Sendable {
         self.environment = environment
     }
 
-    /// After a failure the next one to ask makes another try.
+    /// Gets the context for the protocols, and makes it if necessary. After a failure the next call tries again.
     ///
     /// - Parameters:
-    ///   - protocols: the names to offer by ALPN, the best first (RFC 7301); none: no offer is made.
+    ///   - protocols: the names to offer by ALPN, the best first (RFC 7301); empty for no offer.
     ///   - completion: called once, on any thread, before this returns or later.
     func context(offering protocols: [String], _ completion: @escaping Completion) {
         enum Next { case give(TLSContext), make, wait }

@@ -3,7 +3,7 @@
 import PortolanCore
 
 extension LoadError {
-    /// Why the connection could not be made secure: what OpenSSL, the server or the system says.
+    /// The reason why the connection could not be made secure, as reported by OpenSSL, the server or the system.
     static func securing(_ peer: TLSPeer, _ error: SocketError) -> LoadError {
         switch error {
         case .system(let number):
@@ -19,9 +19,11 @@ extension LoadError {
         }
     }
 
-    /// Why a connection that was secure has ended: the other side's alert, or what was wrong with its records; `nil` where it is neither.
+    /// The reason why a secure connection has ended: the peer's alert, or an error in its records; `nil` for other
+    /// reasons.
     ///
-    /// In TLS 1.3 a server looks at the client's certificate only when the client takes the handshake for done (RFC 8446 §4.4.2.4).
+    /// In TLS 1.3 a server checks the client's certificate only when the client considers the handshake complete
+    /// (RFC 8446 §4.4.2.4).
     static func alert(from peer: TLSPeer, _ error: SocketError?) -> LoadError? {
         if case .flooded? = error { return flooded(by: peer) }
         guard case .tls(let error)? = error else { return nil }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The server that a secure connection is to lead to.
+/// The intended server of a secure connection.
 package struct TLSPeer: Hashable, Sendable, CustomStringConvertible {
-    /// Of the URL, without brackets.
+    /// The host of the URL, without brackets.
     let host: String
     let port: Int
-    /// As a message names it.
+    /// The name of the peer in a message.
     package let description: String
-    /// What a protection space says of it: the URL's scheme.
+    /// The protocol in a protection space: the URL's scheme.
     package let protocolName: String
-    /// Whether it is a proxy: it gets no certificate of the client's.
+    /// Whether the peer is a proxy. A proxy receives no client certificate.
     let isProxy: Bool
 
     package init(host: String, port: Int, description: String, protocolName: String = "https", isProxy: Bool = false) {
@@ -21,6 +21,6 @@ package struct TLSPeer: Hashable, Sendable, CustomStringConvertible {
     }
 
     var name: ServerName { ServerName(host: host) }
-    /// The host, as a message quotes it.
+    /// The host, quoted for a message.
     var quotedHost: String { "'\(DisplayText.line(host))'" }
 }

@@ -3,17 +3,17 @@
 import CPortolanOpenSSL
 import PortolanCore
 
-/// Decides what comes up in a handshake.
+/// Makes the decisions of a handshake.
 protocol TLSSessionDelegate: AnyObject {
     /// The server showed its certificates.
     ///
-    /// - Parameter finding: why OpenSSL does not verify the chain; `nil` where it does.
-    /// - Returns: whether to go on; `nil`: later, with ``TLSSession/handshake()``.
+    /// - Parameter finding: the reason why OpenSSL does not verify the chain; `nil` if it does.
+    /// - Returns: whether to go on; `nil` to decide later. Then call ``TLSSession/handshake()``.
     func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool?
-    /// The server wants the client's certificate.
+    /// The server requests the client's certificate.
     ///
-    /// - Parameter issuers: names (DER) that the server trusts; none: any.
-    /// - Returns: `nil`: later, with ``TLSSession/handshake()``.
+    /// - Parameter issuers: the names (DER) that the server trusts; empty for any.
+    /// - Returns: the choice; `nil` to decide later. Then call ``TLSSession/handshake()``.
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice?
 }
 
@@ -22,26 +22,26 @@ enum ClientIdentityChoice {
     case show(LoadedIdentity)
 }
 
-/// Why a chain was not verified: `X509_verify_cert(3)`.
+/// The reason why a chain was not verified: `X509_verify_cert(3)`.
 struct ChainFinding: Hashable, Sendable {
     let code: CInt
-    /// Of the certificate at fault; 0: the leaf.
+    /// The depth of the certificate at fault; 0 is the leaf.
     let depth: Int
 
     var words: String { unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) } ?? "error \(code)" }
 }
 
-/// The client's end of one TLS connection. It reads and writes records through its carrier, when it is called, and never waits. In the turns of its
-/// loop only.
+/// The client's end of one TLS connection. It reads and writes records through its carrier when it is called, and never
+/// waits. Runs on its event loop only.
 ///
-/// OpenSSL calls back from within ``handshake()``, ``read(into:)`` and ``write(_:)`` with an unretained pointer to the session, which lives as long as
-/// its `SSL`.
+/// OpenSSL calls back from within ``handshake()``, ``read(into:)`` and ``write(_:)`` with an unretained pointer to the
+/// session. The session lives as long as its `SSL`.
 @safe
 final class TLSSession {
     enum Progress {
         case done
         case wantsRead, wantsWrite
-        /// The delegate answers later.
+        /// The delegate decides later.
         case waits
         case failed(SocketError)
     }
@@ -49,7 +49,8 @@ final class TLSSession {
     enum Reading {
         case bytes(Int)
         case wantsRead, wantsWrite
-        /// The turn's share of the carrier is used up, and there may be more: read again in another turn.
+        /// The limit for reading from the carrier is reached, and there may be more bytes. Read again later on the
+        /// event loop.
         case paused
         /// The peer has ended TLS (close_notify).
         case end
@@ -60,35 +61,35 @@ final class TLSSession {
     private let context: TLSContext
     private let carrier: any TLSRecordTransport
     private weak var delegate: (any TLSSessionDelegate)?
-    /// Why the carrier moves nothing any more.
+    /// The reason why the carrier moves no more bytes.
     private var carrierFailure: SocketError?
     private var carrierHasEnded = false
-    /// Whether the carrier gave all that it had, when it was last asked.
+    /// Whether the carrier returned all its bytes at the last read.
     private var carrierIsDrained = false
     private var trustDecision: Bool?
     private var hasShownIdentity = false
-    /// Whether the server asked for the client's certificate and got none.
+    /// Whether the server requested the client's certificate and received none.
     private var lacksIdentity = false
     private var isBroken = false
-    /// Bytes that were taken from the carrier in this turn, and whether that were too many to go on.
+    /// The number of bytes taken from the carrier since ``beginTurn()``, and whether they reached the limit.
     private var takenInTurn = 0
     private var isCutShort = false
-    /// All bytes that were taken from the carrier, and those that they held for the reader.
+    /// The number of all bytes taken from the carrier, and the number of data bytes in them.
     private var takenCount = 0
     private var dataCount = 0
     private var ticketCount = 0
     private var isFlooded = false
     private var hasSentCloseNotify = false
 
-    /// Tickets that came before it was known what they are worth.
+    /// Tickets that came before the session knew whether to store them.
     private var earlyTickets: [CachedTLSSession] = []
-    /// Where tickets go, with whose evidence; none are kept where it is `nil` at the end of the handshake.
+    /// The destination and the evidence for tickets. If it is `nil` at the end of the handshake, no tickets are stored.
     private var ticketTarget: (peer: TLSPeer, evidence: ServerTrustEvaluation)?
     private var isKeepingTickets = true
 
     /// - Parameters:
-    ///   - serverName: for the server to choose its certificate by (RFC 6066 §3).
-    ///   - ticket: of an earlier session with the same server.
+    ///   - serverName: the server chooses its certificate by this name (RFC 6066 §3).
+    ///   - ticket: a ticket of an earlier session with the same server.
     /// - Throws: ``LoadError/Code/noResources``
     init(
         _ context: TLSContext, over carrier: any TLSRecordTransport, serverName: String?, ticket: TLSTicket?,
@@ -117,7 +118,7 @@ final class TLSSession {
 
     // MARK: The handshake
 
-    /// In a turn of its own.
+    /// Continues the handshake. Call it separately on the event loop, because it resets the count for ``turnLimit``.
     func handshake() -> Progress {
         beginTurn()
         ERR_clear_error()
@@ -133,7 +134,7 @@ final class TLSSession {
 
     var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
-    /// What ALPN chose.
+    /// The protocol that ALPN chose.
     var negotiatedProtocol: String? {
         var (name, count): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
         unsafe SSL_get0_alpn_selected(ssl, &name, &count)
@@ -141,20 +142,22 @@ final class TLSSession {
         return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
     }
 
-    /// As IANA and OpenSSL write it: `TLSv1.3`.
+    /// The version, written as by IANA and OpenSSL: `TLSv1.3`.
     var version: String? { unsafe SSL_get_version(ssl).map { unsafe String(cString: $0) } }
 
     // MARK: Limits
 
-    /// Bytes of a carrier that are looked at in one turn. OpenSSL asks for more until it has data to give, and messages without data come as long as the
-    /// peer sends them.
+    /// The maximum number of bytes to take from a carrier before other work runs on the event loop. OpenSSL requests
+    /// more until it has data to return, and messages without data come as long as the peer sends them.
     static let turnLimit = 256 << 10
-    /// Bytes without data that a peer may send: these, and so many for each byte of data. A record of one byte takes up to 85 in TLS 1.2.
+    /// The number of bytes without data that a peer may send: a fixed number, and a number for each byte of data. A
+    /// record of one byte takes up to 85 bytes in TLS 1.2.
     static let (overhead, overheadForByte) = (1 << 20, 256)
-    /// Tickets that a peer may send: these, and one for each KiB of data. Each costs a derivation of keys.
+    /// The number of tickets that a peer may send: this number, and one for each KiB of data. Each ticket costs a
+    /// derivation of keys.
     static let mostTickets = 64
 
-    /// A turn begins in which the session may be called: it may take its share of the carrier.
+    /// Resets the count for ``turnLimit``. Call it before the session is used again on the event loop.
     func beginTurn() {
         takenInTurn = 0
         (carrier as? TLSSession)?.beginTurn()
@@ -168,14 +171,14 @@ final class TLSSession {
 
     // MARK: Tickets
 
-    /// From now on tickets are kept for the next connection to `peer`.
+    /// From now on tickets are stored for the next connection to `peer`.
     func keepTickets(for peer: TLSPeer, _ evidence: ServerTrustEvaluation) {
         ticketTarget = (peer, evidence)
         for kept in earlyTickets { context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer) }
         earlyTickets = []
     }
 
-    /// No ticket of this session is ever used: it is one load's own.
+    /// Discards all tickets of this session, because it belongs to one load.
     func dropTickets() {
         isKeepingTickets = false
         earlyTickets = []
@@ -195,7 +198,7 @@ final class TLSSession {
 
     // MARK: Bytes
 
-    /// - Parameter target: at least one byte.
+    /// - Parameter target: memory for at least one byte.
     func read(into target: UnsafeMutableRawBufferPointer) -> Reading {
         ERR_clear_error()
         isCutShort = false
@@ -214,14 +217,15 @@ final class TLSSession {
         }
     }
 
-    /// Whether bytes were read from the carrier that ``read(into:)`` has not given yet; they may be less than a record.
+    /// Whether OpenSSL has read bytes from the carrier that ``read(into:)`` has not returned yet. They may be less than
+    /// a record.
     var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
 
-    /// Whether a further ``read(into:)`` would find nothing, as far as is known: all that was read from the carrier has been given, and the carrier had
-    /// less than was asked of it. What comes later, the poller tells.
+    /// Whether another ``read(into:)`` would find nothing, as far as is known. All bytes read from the carrier were
+    /// returned, and the carrier had fewer bytes than requested. The poller reports later bytes.
     var isDrained: Bool { carrierIsDrained && !hasPending }
 
-    /// Where it takes less than all, the same bytes come first at the next call.
+    /// If not all bytes are accepted, the next call must begin with the remaining bytes.
     func write(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
         ERR_clear_error()
         var count = 0
@@ -233,15 +237,15 @@ final class TLSSession {
         }
     }
 
-    /// Ends TLS in our direction (close_notify). What the peer sends can still be read.
+    /// Ends TLS in the client's direction (close_notify). Bytes from the peer can still be read.
     ///
-    /// - Returns: `false` where the carrier takes no more at the moment; call it again when it does.
+    /// - Returns: `false` if the carrier accepts no more bytes at the moment. Then call it again when the carrier does.
     @discardableResult func shutDown() -> Bool {
         guard !isBroken, !hasSentCloseNotify, unsafe SSL_is_init_finished(ssl) == 1 else { return true }
         ERR_clear_error()
         defer { ERR_clear_error() }
         let status = unsafe SSL_shutdown(ssl)
-        // OpenSSL sets SSL_SENT_SHUTDOWN although the carrier took nothing.
+        // OpenSSL sets SSL_SENT_SHUTDOWN although the carrier accepted nothing.
         hasSentCloseNotify = unsafe status >= 0 || SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
         return hasSentCloseNotify
     }
@@ -257,7 +261,7 @@ final class TLSSession {
         return error.map { fatal($0) } ?? .closedWithoutNotice
     }
 
-    /// A session that ends with a fatal alert, of either side, is not resumed (RFC 5246 §7.2.2).
+    /// A session that ends with a fatal alert, from either side, is not resumed (RFC 5246 §7.2.2).
     private func fatal(_ error: TLSError) -> SocketError {
         forgettingTickets(.tls(error))
     }
@@ -269,7 +273,7 @@ final class TLSSession {
     }
 }
 
-// A session carries another one: TLS to a proxy, and through it TLS to the origin.
+// A session can carry another one: TLS to a proxy carries TLS to the origin.
 extension TLSSession: TLSRecordTransport {
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
         switch unsafe read(into: target) {
@@ -286,7 +290,7 @@ extension TLSSession: TLSRecordTransport {
 // MARK: From OpenSSL
 
 extension TLSSession {
-    /// The session of an `SSL` or a `BIO`, which never outlive it.
+    /// The session of an `SSL` or a `BIO`. Neither outlives the session.
     private static func session(_ pointer: UnsafeMutableRawPointer?) -> TLSSession? {
         unsafe pointer.map { unsafe Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
     }
@@ -310,12 +314,13 @@ extension TLSSession {
         unsafe SSL_CTX_sess_set_new_cb(context) { ssl, ticket in
             guard let ssl = unsafe ssl, let ticket = unsafe ticket else { return 0 }
             unsafe TLSSession.session(SSL_get_ex_data(ssl, 0))?.didReceive(ticket: ticket)
-            // The reference stays OpenSSL's: SSL_CTX_sess_set_new_cb(3).
+            // OpenSSL keeps the reference: SSL_CTX_sess_set_new_cb(3).
             return 0
         }
     }
 
-    /// - Returns: 1: go on, or ask again later, after `SSL_set_retry_verify`; 0: fail. See SSL_CTX_set_cert_verify_callback(3).
+    /// - Returns: 1 to go on, or to be called again later, after `SSL_set_retry_verify`; 0 to fail. See
+    ///   SSL_CTX_set_cert_verify_callback(3).
     private func verify(_ store: OpaquePointer) -> CInt {
         guard let trustDecision = unsafe trustDecision ?? evaluate(store) else {
             return unsafe portolan_SSL_set_retry_verify(ssl) == 1 ? 1 : 0
@@ -344,10 +349,10 @@ extension TLSSession {
         return delegate?.session(self, didReceive: chain, finding) ?? (delegate == nil ? false : nil)
     }
 
-    /// The delegate's answer to what it was shown.
+    /// Sets the delegate's decision about the chain.
     func decideTrust(_ isTrusted: Bool) { trustDecision = isTrusted }
 
-    /// - Returns: 1: go on; 0: fail; -1: later.
+    /// - Returns: 1 to go on; 0 to fail; -1 to decide later.
     private func chooseIdentity() -> CInt {
         guard !hasShownIdentity else { return 1 }
         guard let choice = delegate?.session(self, identityFor: acceptedIssuers) else { return delegate == nil ? 0 : -1 }

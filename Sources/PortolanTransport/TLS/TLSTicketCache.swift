@@ -9,35 +9,37 @@ import Synchronization
     import Musl
 #endif
 
-/// A session as OpenSSL keeps it (`SSL_SESSION`), freed with the last reference.
+/// A session of OpenSSL (`SSL_SESSION`), freed with the last reference.
 @safe
-final class CachedTLSSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
+final class CachedTLSSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let session: OpaquePointer
 
-    /// Copies the session, because OpenSSL marks that of a connection which ends without close_notify as not resumable (`SSL_free(3)`), and RFC 5246
-    /// §7.2.1 no longer asks for that.
+    /// Copies the session. OpenSSL marks the session of a connection that ends without close_notify as not resumable
+    /// (`SSL_free(3)`), and RFC 5246 §7.2.1 no longer requires that.
     ///
-    /// - Returns: `nil` where there is no memory.
+    /// - Returns: `nil` if there is no memory.
     init?(copying session: OpaquePointer) {
         guard let copy = unsafe SSL_SESSION_dup(session) else { return nil }
         unsafe self.session = copy
     }
 
-    /// For a connection of its own, whose end leaves this one as it is.
+    /// A copy for another connection. The end of that connection does not change this session.
     func copy() -> CachedTLSSession? { unsafe CachedTLSSession(copying: session) }
 
     deinit { unsafe SSL_SESSION_free(session) }
 }
 
-/// What a server gave to resume a session (RFC 8446 §2.2), with what was found out about the server then.
+/// A server's ticket to resume a session (RFC 8446 §2.2), with the evaluation of the server at that time.
 struct TLSTicket: Sendable {
     let kept: CachedTLSSession
-    /// The chain that the server showed in the handshake, and the verdict on it: a resumed session shows none.
+    /// The chain that the server showed in the handshake, and the verdict on it, because a resumed session shows no
+    /// chain.
     let evidence: ServerTrustEvaluation
 
     private var session: OpaquePointer { unsafe kept.session }
 
-    /// Whether it may be used once only, so that nobody can tell that two connections are the same client's (RFC 8446 §C.4).
+    /// Whether the ticket may be used only once, so that an observer can't link two connections to the same client
+    /// (RFC 8446 §C.4).
     fileprivate var isForOneUse: Bool { unsafe SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION }
 
     /// - Parameter now: in seconds since 1970.
@@ -48,13 +50,13 @@ struct TLSTicket: Sendable {
     }
 }
 
-/// The tickets of the servers that were asked last. Any thread.
+/// The tickets of the servers that sent one last. Any thread.
 final class TLSTicketCache: Sendable {
     private static let (mostServers, mostTickets) = (256, 4)
 
     private struct State {
         var tickets: [TLSPeer: [TLSTicket]] = [:]
-        /// The one that was used last at the end.
+        /// The server that sent a ticket last is at the end.
         var order: [TLSPeer] = []
     }
 
@@ -71,7 +73,7 @@ final class TLSTicketCache: Sendable {
         }
     }
 
-    /// The ticket to use next; one for one use is taken out.
+    /// The next ticket to use. A ticket for one use is removed.
     func ticket(for peer: TLSPeer, now: Int64) -> TLSTicket? {
         state.withLock { state in
             while let last = state.tickets[peer]?.last {
@@ -88,7 +90,7 @@ final class TLSTicketCache: Sendable {
         }
     }
 
-    /// The server did not take them, or is trusted no more.
+    /// Removes the tickets of a server that rejected them, or that is no longer trusted.
     func removeAll(for peer: TLSPeer) {
         state.withLock { state in
             state.tickets[peer] = nil

@@ -3,7 +3,7 @@
 import CTally
 import Synchronization
 
-/// Loads that are awaited: one after another, or by several tasks at a time, each of which awaits one after another.
+/// Awaits loads one after another, in one task or in several concurrent ones.
 enum AwaitedLoads {
     static func run(
         times: Int, inFlight count: Int, _ load: @escaping @Sendable () async throws -> bench_tally

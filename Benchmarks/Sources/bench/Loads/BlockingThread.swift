@@ -3,7 +3,7 @@
 import CTally
 import Foundation
 
-/// A thread of its own for those who block theirs.
+/// Runs blocking work on a separate thread.
 enum BlockingThread {
     static func run(_ body: @escaping @Sendable () throws -> bench_tally) async throws -> bench_tally {
         try await withCheckedThrowingContinuation { continuation in

@@ -3,17 +3,17 @@
 import Foundation
 
 extension Fixture {
-    /// A file of `size` bytes that look like noise: what it begins with is the same for all sizes, and from 16 MiB on it repeats itself, so that
-    /// peers who are slow may read a shorter one.
+    /// Makes a file of `size` pseudorandom bytes. Files of all sizes start with the same bytes, and repeat after 16
+    /// MiB, so that slow peers may read a shorter file.
     ///
-    /// - Returns: its name in ``scratch``, such as `1GiB.bin`.
+    /// - Returns: the file's name in ``scratch``, such as `1GiB.bin`.
     func noise(_ size: Int) throws -> String {
         let name = Self.name(size) + ".bin"
         _ = try file(name) { path in try Self.writeNoise(size, to: path) }
         return name
     }
 
-    /// A size in binary units, as short as it goes.
+    /// Returns the shortest form of a size in binary units.
     static func name(_ size: Int) -> String {
         let units = ["B", "KiB", "MiB", "GiB"]
         var (number, unit) = (size, 0)

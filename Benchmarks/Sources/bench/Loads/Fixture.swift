@@ -4,15 +4,15 @@ import Foundation
 import Portolan
 import Synchronization
 
-/// Where the rows find what they need, and keep what takes long to make.
+/// The files, plugins and servers that the rows need. Files that take long to make are kept.
 final class Fixture: Sendable {
-    /// Files that the rows make, once.
+    /// The folder for files that the rows make once.
     let scratch: String
     /// The plugin libraries.
     let plugins: String
-    /// The command line that is started for the rows that measure its start.
+    /// The command line program whose start some rows measure.
     let portolan: String
-    /// What starts the servers.
+    /// The program that starts the servers.
     private let servers: String
     private let startedNginx = Mutex<NginxServer?>(nil)
 
@@ -20,7 +20,7 @@ final class Fixture: Sendable {
         (self.scratch, self.plugins, self.portolan, self.servers) = (scratch, plugins, portolan, servers)
     }
 
-    /// The server of the http: rows, started for the first of them; it serves ``scratch``.
+    /// Returns the server of the http: rows, which serves ``scratch``. The first call starts it.
     func nginx() throws -> NginxServer {
         try startedNginx.withLock { started in
             if let started { return started }
@@ -31,7 +31,7 @@ final class Fixture: Sendable {
         }
     }
 
-    /// A loader with the handlers of a plugin library in front of the shared ones.
+    /// Returns a loader that prefers the handlers of a plugin library to the shared ones.
     func loader(withPlugin library: String) throws -> Loader {
         let path = plugins + "/" + library
         guard FileManager.default.fileExists(atPath: path) else {
@@ -42,7 +42,7 @@ final class Fixture: Sendable {
         return Loader(configuration: configuration)
     }
 
-    /// A loader with the handlers of the plugin whose manifest lies in a folder beside the plugin libraries.
+    /// Returns a loader with the handlers of a plugin, whose manifest is in a folder beside the plugin libraries.
     func loader(withManifestIn folder: String) throws -> Loader {
         let plugin = try PluginCatalogue(searching: PluginSearchPath([String]())).plugin(at: plugins + "/" + folder)
         var configuration = Loader.Configuration.default
@@ -50,7 +50,7 @@ final class Fixture: Sendable {
         return Loader(configuration: configuration)
     }
 
-    /// The file `name`, made by `make` if it is not there yet; a file that was not finished has another name.
+    /// Returns the file `name`, which `make` makes if it does not exist. An unfinished file has another name.
     func file(_ name: String, make: (_ path: String) throws -> Void) throws -> String {
         let path = scratch + "/" + name
         if FileManager.default.fileExists(atPath: path) { return path }
@@ -60,7 +60,7 @@ final class Fixture: Sendable {
         return path
     }
 
-    /// An empty folder.
+    /// Makes an empty folder.
     func emptyFolder(_ name: String) throws -> String {
         let path = scratch + "/" + name
         if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
@@ -69,7 +69,7 @@ final class Fixture: Sendable {
     }
 }
 
-/// What keeps a row from being measured.
+/// The reason why a row cannot be measured.
 struct Missing: Error, CustomStringConvertible {
     let description: String
 

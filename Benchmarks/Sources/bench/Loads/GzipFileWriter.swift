@@ -3,7 +3,7 @@
 import CPortolanZlib
 import Foundation
 
-/// A gzip file that is being written, at zlib's usual level.
+/// Writes a gzip file, at zlib's default level.
 @safe
 final class GzipFileWriter {
     private let path: String

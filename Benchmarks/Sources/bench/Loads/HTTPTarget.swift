@@ -5,20 +5,20 @@ import CTally
 /// A body on the benchmarks' nginx.
 struct HTTPTarget: Sendable {
     let url: String
-    /// How many bytes it has.
+    /// The size of the body in bytes.
     let size: Int
-    /// `nil`: plain HTTP/1.1.
+    /// `nil` means plain HTTP/1.1.
     var security: Security?
 
-    /// What everybody who loads it over TLS needs.
+    /// The settings for loads over TLS.
     struct Security: Hashable, Sendable {
-        /// The file with the certificate of the authority that is trusted, and no other.
+        /// The file with the certificate of the only trusted authority.
         let authority: String
-        /// Whether HTTP/2 is offered; otherwise HTTP/1.1 is all there is.
+        /// Whether HTTP/2 is offered; otherwise only HTTP/1.1 is.
         let usesHTTP2: Bool
     }
 
-    /// As a raw loop needs it: on 127.0.0.1.
+    /// The parts that a raw loop needs to connect to 127.0.0.1.
     func parts() throws -> (port: UInt16, path: String) {
         let rest = url.drop { $0 != ":" }.dropFirst(3)
         let authority = rest.prefix { $0 != "/" }
@@ -28,13 +28,13 @@ struct HTTPTarget: Sendable {
 }
 
 extension Fixture {
-    /// Noise of `size` bytes, over plain HTTP/1.1.
+    /// Returns a target with `size` pseudorandom bytes, over plain HTTP/1.1.
     func target(_ size: Int) throws -> HTTPTarget {
         let name = try noise(size)
         return HTTPTarget(url: try nginx().http + "/" + name, size: size)
     }
 
-    /// The same over TLS.
+    /// Returns the same target over TLS.
     func secureTarget(_ size: Int, usesHTTP2: Bool) throws -> HTTPTarget {
         let name = try noise(size)
         let nginx = try nginx()

@@ -4,7 +4,8 @@ import CTally
 import Portolan
 import Synchronization
 
-/// Loads a request so and so often through the delegate form, some at a time: each chain starts its next load from the end of its last one.
+/// Loads a request `times` times with the delegate form, several at a time. Each chain starts its next load when its
+/// last one ends.
 final class LoadChains: Sendable {
     private struct State {
         var tally = bench_tally()
@@ -34,11 +35,11 @@ final class LoadChains: Sendable {
         }
     }
 
-    /// One of them.
+    /// One chain.
     @safe
-    private final class Link: LoadDelegate, @unchecked Sendable {  // … because its loads come one after the other
+    private final class Link: LoadDelegate, @unchecked Sendable {  // … because its loads run one after another
         private let chains: LoadChains
-        /// Behind a pointer, as in the C peers.
+        /// A pointer, as in the C peers.
         private let tally: UnsafeMutablePointer<bench_tally>
         private var sum = bench_tally()
 

@@ -4,7 +4,8 @@ import ArgumentParser
 import CTally
 import Foundation
 
-/// `bench memory-report`: what a contender's memory is at most while it loads a large body, said by a process that does nothing else.
+/// `bench memory-report`: prints the peak memory of a competitor that loads a large body, in a process that does
+/// nothing else.
 struct MemoryReport: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "memory-report", shouldDisplay: false)
 
@@ -22,7 +23,7 @@ struct MemoryReport: AsyncParsableCommand {
         print(tally.count, tally.sum, max(0, try Self.status("VmHWM") - idle))
     }
 
-    /// Starts it, and adds what it says to `reports`.
+    /// Starts the process, and adds its result to `reports`.
     static func ofStarted(_ name: String, _ small: HTTPTarget, _ large: HTTPTarget, into reports: Sampler.Reports) throws -> bench_tally {
         let (process, output) = (Process(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -39,7 +40,7 @@ struct MemoryReport: AsyncParsableCommand {
         return bench_tally(count: numbers[0], sum: numbers[1])
     }
 
-    /// A line of proc(5)'s status of this process, in bytes.
+    /// Returns a value from this process's status in proc(5), in bytes.
     private static func status(_ key: String) throws -> Int {
         let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = text.split(separator: "\n").first { $0.hasPrefix(key + ":") }

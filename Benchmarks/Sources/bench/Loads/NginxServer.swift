@@ -2,20 +2,21 @@
 
 import Foundation
 
-/// nginx on loopback, one process that keeps connections and writes no log: `Tests/Servers/serve --only bench` starts it.
+/// An nginx process on loopback, which keeps connections open and writes no log. `Tests/Servers/serve --only bench`
+/// starts it.
 ///
-/// It ends with the pipe that it has for its standard input: with this object, and with this process, however that ends.
+/// The server ends when its standard input, a pipe, closes: with this object, or with this process, however that ends.
 final class NginxServer: Sendable {
     let http: String
     let https: String
-    /// The certificate of the authority that the server's own is from.
+    /// The certificate of the authority that signed the server's certificate.
     let authority: String
-    /// Held for its end, which closes it.
+    /// Retained until deinit, which closes it.
     private let pipe: Pipe
 
     /// - Parameters:
-    ///   - program: `Tests/Servers/serve`.
-    ///   - root: the folder whose files it serves.
+    ///   - program: the path of `Tests/Servers/serve`.
+    ///   - root: the folder to serve.
     init(program: String, root: String) throws {
         guard FileManager.default.isExecutableFile(atPath: program) else {
             throw Missing("\(program) is not there: run this in the folder of the sources; or name it with --servers")
@@ -33,7 +34,7 @@ final class NginxServer: Sendable {
         authority = place.files["ca"] ?? ""
     }
 
-    /// Its one line; it goes on after that.
+    /// Reads the one line of output; the program continues to run.
     private static func read(_ output: FileHandle, _ program: String) throws -> Place {
         var text = Data()
         while text.last != UInt8(ascii: "\n") {

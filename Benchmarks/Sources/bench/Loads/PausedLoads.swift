@@ -4,7 +4,7 @@ import CTally
 import Portolan
 import Synchronization
 
-/// Loads whose readers take the first bytes and then no more: what waits for them must be bounded.
+/// Loads whose readers pause after the first bytes. Tests that the memory for waiting bytes is bounded.
 final class PausedLoads: LoadDelegate {
     private struct State {
         var paused = 0
@@ -16,7 +16,8 @@ final class PausedLoads: LoadDelegate {
 
     private init(_ count: Int) { self.count = count }
 
-    /// A contender whose run ends when `count` loads of `target` are paused, and what could come meanwhile has come. Its tally counts the loads.
+    /// Makes a competitor whose run ends when `count` loads of `target` are paused, and more bytes had time to arrive.
+    /// Its tally counts the loads.
     static func competitor(_ target: HTTPTarget, count: Int, with loader: Loader = .shared) throws -> Competitor {
         let request = try Request(target.url)
         return Competitor("\(count) paused", amount: 1) {
@@ -24,7 +25,7 @@ final class PausedLoads: LoadDelegate {
             let tasks = (0..<count).map { _ in loader.task(for: request, delegate: delegate) }
             defer { for task in tasks { task.cancel() } }
             try await delegate.waitUntilPaused(tasks)
-            // Who reads on behind a paused reader's back needs time for it: at a gigabyte a second this is 500 MiB.
+            // A loader that reads on despite the pause needs time for it: at 1 GB/s, this time allows 500 MB.
             try await Task.sleep(for: .milliseconds(500))
             return bench_tally(count: UInt64(count), sum: 0)
         }

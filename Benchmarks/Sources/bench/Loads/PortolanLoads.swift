@@ -4,7 +4,8 @@ import CTally
 import FoundationEssentials
 import Portolan
 
-/// What is measured, in each of its forms: http: with the shared loader, as programs use it; https: with one that trusts the benchmarks' authority.
+/// The measured forms of Portolan. They use the shared loader for http:, as programs do, and a loader that trusts the
+/// benchmarks' authority for https:.
 enum PortolanLoads {
     static let name = "portolan"
 
@@ -18,13 +19,13 @@ enum PortolanLoads {
         return Loader(configuration: configuration)
     }
 
-    /// The delegate form, `count` loads in flight; the next is started from the end of the last.
+    /// The delegate form with `count` loads in flight. Each load starts when the one before it ends.
     static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Competitor(name, amount: times) { try await LoadChains.load(request, times: times, inFlight: count, with: loader) }
     }
 
-    /// `data(for:)`, awaited, by `count` tasks at a time.
+    /// `data(for:)`, awaited in `count` concurrent tasks.
     static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Competitor(name, amount: times) {
@@ -35,7 +36,7 @@ enum PortolanLoads {
         }
     }
 
-    /// `waitForData(for:)` on a thread of its own.
+    /// `waitForData(for:)` on a separate thread.
     static func blocking(_ target: HTTPTarget, times: Int, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Competitor(name, amount: times) {
@@ -50,7 +51,7 @@ enum PortolanLoads {
         }
     }
 
-    /// One load, streamed to a delegate.
+    /// One load that streams to a delegate.
     static func streamed(_ target: HTTPTarget, amount: Int, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Competitor(name, amount: amount) { try await TallyingDelegate.load(request, with: loader) }

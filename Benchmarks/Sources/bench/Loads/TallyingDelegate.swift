@@ -4,10 +4,11 @@ import CTally
 import Portolan
 import Synchronization
 
-/// Consumes a load's bytes where they are lent, as the callers do who want no copy.
+/// Consumes the borrowed bytes of a load in place, as callers do that want no copy.
 @safe
 final class TallyingDelegate: LoadDelegate, @unchecked Sendable {  // … because a load's calls are serial, and the end is the last one
-    /// Behind a pointer, as in the C peers: the exclusivity check of a stored property is the caller's cost, not the loader's.
+    /// A pointer, as in the C peers: the exclusivity check of a stored property would be the caller's cost, not the
+    /// loader's.
     private let tally: UnsafeMutablePointer<bench_tally>
     private let continuation: CheckedContinuation<bench_tally, any Error>
 
@@ -19,7 +20,7 @@ final class TallyingDelegate: LoadDelegate, @unchecked Sendable {  // … becaus
 
     deinit { unsafe tally.deallocate() }
 
-    /// Loads `request`, and gives the tally of its body.
+    /// Loads `request`, and returns the tally of its body.
     static func load(_ request: Request, with loader: Loader) async throws -> bench_tally {
         try await withCheckedThrowingContinuation { continuation in
             loader.task(for: request, delegate: TallyingDelegate(continuation)).resume()

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Bytes that are the same in each run: for files and bodies.
+/// Generates the same bytes in each run, for files and bodies.
 struct TestBytes {
     private var state: UInt64
 
@@ -19,7 +19,7 @@ struct TestBytes {
         return z ^ (z >> 31)
     }
 
-    /// Bytes that look like noise.
+    /// Returns pseudorandom bytes.
     mutating func noise(_ count: Int) -> Data {
         var bytes = [UInt8]()
         bytes.reserveCapacity(count + 7)
@@ -33,7 +33,7 @@ struct TestBytes {
         return Data(bytes.prefix(count))
     }
 
-    /// Lines of a server's log, more or less: words that come again, numbers that do not.
+    /// Returns lines like those of a server's log: repeated words, and numbers that do not repeat.
     mutating func log(_ count: Int) -> Data {
         let paths = ["/charts/north-sea", "/tides?port=hamburg", "/notices/to-mariners", "/api/v2/soundings", "/favicon.ico", "/"]
         let agents = ["Mozilla/5.0 (X11; Linux x86_64)", "curl/8.5.0", "portolan/0.1", "Wget/1.21.3"]

@@ -2,12 +2,12 @@
 
 import CTally
 
-/// Somebody who does a row's work: Portolan, a peer or a raw loop.
+/// A program that does the work of a row: Portolan, a peer or a raw loop.
 struct Competitor: Sendable {
     let name: String
-    /// How much of the row's work one run is: bytes, or times.
+    /// The amount of work of one run, in bytes or repetitions.
     let amount: Double
-    /// Does it, consumes the bytes that come of it, and says what they were.
+    /// Does the work, consumes the resulting bytes, and returns their tally.
     let run: @Sendable () async throws -> bench_tally
 
     init(_ name: String, amount: Int, run: @escaping @Sendable () async throws -> bench_tally) {
@@ -16,7 +16,7 @@ struct Competitor: Sendable {
         self.run = run
     }
 
-    /// This one with its work done so often in each run, while the run counts as before.
+    /// Returns a competitor that repeats its work in each run, while `amount` stays the same.
     func repeating(_ times: Int) -> Competitor {
         Competitor(name, amount: Int(amount)) { [run] in
             for _ in 1..<times { _ = try await run() }
@@ -26,7 +26,7 @@ struct Competitor: Sendable {
 }
 
 extension bench_tally {
-    /// The tally of several bodies.
+    /// Adds the tallies of several bodies.
     static func += (a: inout bench_tally, b: bench_tally) {
         a.count &+= b.count
         a.sum &+= b.sum
@@ -36,7 +36,7 @@ extension bench_tally {
         unsafe bytes.withUnsafeBytes { unsafe bench_tally_add(&self, $0.baseAddress, $0.count) }
     }
 
-    /// The tally of one body.
+    /// Makes the tally of one body.
     init(of bytes: borrowing RawSpan) {
         self.init(count: 0, sum: 0)
         add(bytes)

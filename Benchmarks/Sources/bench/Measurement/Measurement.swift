@@ -2,11 +2,11 @@
 
 import CTally
 
-/// Runs a row's contenders in turns, and takes the median of each one's rounds.
+/// Runs the competitors of a row alternately, and takes the median of each one's rounds.
 struct Measurement {
     let rounds: Int
 
-    /// - Throws: what a contender throws; ``Disagreement`` where two did not come to the same bytes.
+    /// - Throws: The error of a competitor; ``Disagreement`` if two competitors read different bytes.
     func measure(_ row: Row) async throws -> (value: Double, peers: [String: Double]) {
         let competitors = [row.subject] + row.peers
         try await warmUp(competitors)
@@ -23,7 +23,7 @@ struct Measurement {
         return (medians[0], Dictionary(peers) { first, _ in first })
     }
 
-    /// One run of each that does not count, but shows that all do the same work.
+    /// Runs each competitor once without measuring, and checks that all do the same work.
     private func warmUp(_ competitors: [Competitor]) async throws {
         var first: (Competitor, bench_tally)?
         for competitor in competitors {
@@ -35,7 +35,7 @@ struct Measurement {
         }
     }
 
-    /// Whether two tallies are alike, each for its amount.
+    /// Whether two tallies are equal in proportion to their amounts.
     private static func isSameWork(_ a: bench_tally, _ amount: Double, _ b: bench_tally, _ other: Double) -> Bool {
         Double(a.count) * other == Double(b.count) * amount && Double(a.sum) * other == Double(b.sum) * amount
     }
@@ -47,7 +47,7 @@ struct Measurement {
     }
 }
 
-/// Two contenders of a row read different bytes: what they cost says nothing.
+/// Two competitors of a row read different bytes, so their costs cannot be compared.
 struct Disagreement: Error, CustomStringConvertible {
     let a: String
     let b: String

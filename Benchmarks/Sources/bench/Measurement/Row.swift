@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A line of the table, ready to be measured: the same work, done by Portolan and by others.
+/// A row of the table, ready to be measured: the same work, done by Portolan and by others.
 struct Row: Sendable {
     let unit: Unit
     let sampler: Sampler
     let subject: Competitor
-    /// The first one is whom the budget names, if it names one.
+    /// The peers. If the budget names one, it is the first.
     let peers: [Competitor]
     let budget: Budget
 
-    /// - Parameter peers: `nil` for one that this build is without.
+    /// - Parameter peers: `nil` stands for a peer that this build does not contain.
     init(unit: Unit, sampler: Sampler = .process, subject: Competitor, peers: [Competitor?], budget: Budget) {
         self.unit = unit
         self.sampler = sampler
@@ -18,7 +18,7 @@ struct Row: Sendable {
         self.budget = budget
     }
 
-    /// With Portolan's work done so often in each run.
+    /// Returns the row with Portolan's work repeated in each run.
     func repeatingSubject(_ times: Int) -> Row {
         Row(unit: unit, sampler: sampler, subject: subject.repeating(times), peers: peers, budget: budget)
     }
@@ -28,7 +28,7 @@ struct Row: Sendable {
     }
 }
 
-/// What a row's figures are, of processor time or memory.
+/// The unit of a row's values, which are processor time or memory.
 enum Unit: String, Sendable {
     case gigabytesPerSecond = "GB/s"
     case nanoseconds = "ns"
@@ -39,7 +39,7 @@ enum Unit: String, Sendable {
 
     /// - Parameters:
     ///   - cost: nanoseconds, or bytes of memory.
-    ///   - amount: bytes for a rate, times for a duration.
+    ///   - amount: bytes for a rate, repetitions for a duration.
     func value(cost: Double, amount: Double) -> Double {
         switch self {
         case .gigabytesPerSecond: amount / cost
@@ -51,10 +51,10 @@ enum Unit: String, Sendable {
     }
 }
 
-/// What a row's value has to keep to.
+/// The limit for the value of a row.
 struct Budget: Sendable {
     let text: String
-    /// - Parameters: the value, and those of the peers by name.
+    /// - Parameters: the value, and the values of the peers by name.
     let isKept: @Sendable (Double, [String: Double]) -> Bool
 
     private init(_ text: String, isKept: @escaping @Sendable (Double, [String: Double]) -> Bool) {
@@ -62,7 +62,7 @@ struct Budget: Sendable {
         self.isKept = isKept
     }
 
-    /// Of a row that is for knowledge only.
+    /// For a row that is only informative.
     static let none = Budget("none") { _, _ in true }
 
     static func atLeast(_ limit: Double, _ unit: Unit) -> Budget {
@@ -86,7 +86,7 @@ struct Budget: Sendable {
         }
     }
 
-    /// Compares what both cost above the raw loop, which does nothing but the work that nobody can avoid.
+    /// Compares the costs above those of the raw loop, which does only the unavoidable work.
     static func atMost(_ factor: Double, of peer: String, over raw: String) -> Budget {
         Budget("over \(raw) ≤ \(Figure.short(factor)) × \(peer)") { value, peers in
             guard let peer = peers[peer], let raw = peers[raw] else { return false }

@@ -3,17 +3,17 @@
 import Glibc
 import Synchronization
 
-/// What a run costs: how far the gauge moves while it lasts.
+/// Measures the cost of a run as the difference of a value before and after it.
 enum Sampler: Sendable {
-    /// Processor time of this process with all of its threads, in user space and in the kernel, in nanoseconds. Other programs on the machine
-    /// cost wall time, and hardly any of this.
+    /// The processor time of all threads of this process, in user space and in the kernel, in nanoseconds. Other
+    /// programs on the machine increase the wall time, but hardly this time.
     case process
-    /// Processor time of the children that ended and were waited for, in nanoseconds.
+    /// The processor time of child processes that have ended and were waited for, in nanoseconds.
     case children
-    /// What started processes said about themselves.
+    /// Values that started processes reported about themselves.
     case reports(Reports)
 
-    /// Adds up what is reported.
+    /// Sums the reported values.
     final class Reports: Sendable {
         private let sum = Atomic<Int>(0)
 
@@ -22,7 +22,7 @@ enum Sampler: Sendable {
         fileprivate var value: Double { Double(sum.load(ordering: .relaxed)) }
     }
 
-    /// Since some moment on.
+    /// The current value, relative to an arbitrary start.
     var now: Double {
         switch self {
         case .process:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "AsyncHTTPClient": one client on one event loop, which keeps as many connections as there are requests in flight. Where Portolan
-// stands in its delegate form, execute(request:delegate:), which is the leanest of its public interfaces: the next request is made from the end
-// of the last, as with Portolan. Where Portolan is awaited, execute(_:timeout:) and the body's collect(upTo:), which is its interface for
-// that; and, as "AHC future", the older execute(request:) with its future awaited. (To prefer an event loop for each request, where there are
-// several, would cost a new connection each time.)
+// The peer "AsyncHTTPClient": one client on one event loop, with as many connections as requests in flight. It competes
+// with Portolan's delegate form through execute(request:delegate:), its leanest public interface, in which, as with
+// Portolan, the end of a request starts the next one. It competes with awaited loads through execute(_:timeout:) and
+// the body's collect(upTo:), and, as "AHC future", through the older execute(request:) with an awaited future.
+// Preferring an event loop for each request, if there were several, would cost a new connection each time.
 
 #if canImport(AsyncHTTPClient)
     import AsyncHTTPClient
@@ -19,13 +19,13 @@
         static let name = "AsyncHTTPClient"
         static let nameOfFuture = "AHC future"
 
-        /// In what the clients differ.
+        /// The properties in which clients differ.
         private struct Kind: Hashable {
             var security: HTTPTarget.Security?
             var decodes = false
         }
 
-        // Never shut down, for they live as long as the process.
+        // Never shut down, because they live as long as the process.
         private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         private static let clients = Mutex<[Kind: HTTPClient]>([:])
 
@@ -58,7 +58,7 @@
             }
         }
 
-        /// - Parameter decodes: whether it asks for gzip, and undoes it.
+        /// - Parameter decodes: whether the client requests gzip and decodes it.
         static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
             let client = client(Kind(security: target.security, decodes: decodes))
@@ -90,8 +90,8 @@
         }
     }
 
-    /// Requests one after another, some at a time, all on one event loop.
-    private final class RequestChains: @unchecked Sendable {  // … because what varies is touched on its event loop only
+    /// Sends requests one after another, several at a time, all on one event loop.
+    private final class RequestChains: @unchecked Sendable {  // … because its mutable state is used on its event loop only
         private let request: HTTPClient.Request
         private let client: HTTPClient
         private let eventLoop: any EventLoop
@@ -146,11 +146,11 @@
         }
     }
 
-    /// Consumes a response's bytes where they lie.
+    /// Consumes the bytes of a response in place.
     @safe
-    private final class TallyTaker: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is touched on its event loop only
+    private final class TallyTaker: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is used on its event loop only
         private let done: EventLoopFuture<Void>
-        /// Behind a pointer, as in the C peers.
+        /// A pointer, as in the C peers.
         private let tally: UnsafeMutablePointer<bench_tally>
 
         init(_ eventLoop: any EventLoop) {
@@ -169,7 +169,7 @@
         func didFinishRequest(task: HTTPClient.Task<bench_tally>) throws -> bench_tally { unsafe tally.pointee }
     }
 #else
-    /// Rows go without it: the package was built without its peers (Package.swift).
+    /// Rows leave out this peer, because the package was built without its peers (Package.swift).
     enum AsyncHTTPClientPeer {
         static let name = "AsyncHTTPClient"
 

@@ -3,16 +3,16 @@
 import CCurl
 import CTally
 
-/// An easy handle of libcurl's for one URL, used again and again: it keeps its connection. Its write function takes the tally of the bytes
-/// where they are lent, as Portolan's delegate does.
+/// An easy handle of libcurl for one URL. It is used repeatedly and keeps its connection. Its write function takes the
+/// tally of the borrowed bytes in place, as Portolan's delegate does.
 @safe
-final class CurlHandle: @unchecked Sendable {  // … because a contender's runs come one after the other
+final class CurlHandle: @unchecked Sendable {  // … because the runs of a competitor are sequential
     struct Options: Sendable {
-        /// In bytes; `nil`: libcurl's own choice, 16 KiB.
+        /// The buffer size in bytes; `nil` for libcurl's default of 16 KiB.
         var bufferSize: Int?
-        /// What is accepted and decoded; `nil`: none.
+        /// The content codings to accept and decode; `nil` for none.
         var codings: String?
-        /// Over TLS: whom to trust, and whether HTTP/2 is offered.
+        /// For TLS: the trusted authority, and whether HTTP/2 is offered.
         var security: HTTPTarget.Security?
 
         static let largeBuffer = Options(bufferSize: 512 << 10)
@@ -40,7 +40,8 @@ final class CurlHandle: @unchecked Sendable {  // … because a contender's runs
         try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_HTTP_VERSION, version))
         guard let security else { return }
         try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_CAINFO, security.authority))
-        // Of several in flight the first one connects, and the others wait to be streams of its connection.
+        // If several transfers are in flight, the first one connects, and the others wait to use streams of its
+        // connection.
         if security.usesHTTP2 { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_PIPEWAIT, 1)) }
     }
 
@@ -55,7 +56,7 @@ final class CurlHandle: @unchecked Sendable {  // … because a contender's runs
         return takeTally()
     }
 
-    /// What the last load brought.
+    /// Returns and resets the tally of the last load.
     func takeTally() -> bench_tally {
         defer { unsafe tally.pointee = bench_tally() }
         return unsafe tally.pointee

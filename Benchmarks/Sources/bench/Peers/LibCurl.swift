@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "libcurl": the easy interface, one handle that is used again, and so its connection; with libcurl's own buffer of 16 KiB, or, as
-// "libcurl 512K", with one of 512 KiB. Of file: it has the large one.
+// The peer "libcurl": the easy interface, with one handle that is reused together with its connection. It has libcurl's
+// default buffer of 16 KiB or, as "libcurl 512K", one of 512 KiB. For file: it has the large one.
 
 import CCurl
 import CTally

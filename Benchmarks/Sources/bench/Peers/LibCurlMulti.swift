@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "libcurl multi": one multi handle that keeps a connection for each of its easy handles, driven by curl_multi_socket_action and
-// epoll(7); an easy handle that is done is added anew. "libcurl poll" is the same, driven by curl_multi_perform and curl_multi_poll: it looks at
-// all handles each time, but does so for many answers at once.
+// The peer "libcurl multi": one multi handle that keeps a connection for each of its easy handles, driven by
+// curl_multi_socket_action and epoll(7). A finished easy handle is added again. "libcurl poll" is the same, driven by
+// curl_multi_perform and curl_multi_poll. It checks all handles each time, but for many responses at once.
 
 import CCurl
 import CLinux
@@ -13,7 +13,7 @@ enum LibCurlMulti {
     static let name = "libcurl multi"
     static let nameOfPolling = "libcurl poll"
 
-    /// - Parameter polls: with curl_multi_perform and curl_multi_poll instead, under the name "libcurl poll".
+    /// - Parameter polls: whether to use curl_multi_perform and curl_multi_poll, under the name "libcurl poll".
     static func competitor(
         loading url: String, _ options: CurlHandle.Options = CurlHandle.Options(), times: Int, inFlight count: Int, amount: Int,
         polls: Bool = false
@@ -25,13 +25,13 @@ enum LibCurlMulti {
     }
 }
 
-/// Easy handles under a multi handle.
+/// The easy handles of a multi handle.
 @safe
-final class CurlCrowd: @unchecked Sendable {  // … because a contender's runs come one after the other
+final class CurlCrowd: @unchecked Sendable {  // … because the runs of a competitor are sequential
     let multi: UnsafeMutableRawPointer
     private let handles: [CurlHandle]
     private let places: [UnsafeMutableRawPointer: Int]
-    /// What libcurl calls, also while it is cleaned up.
+    /// The target of libcurl's callbacks, which also occur during its cleanup.
     fileprivate var callee: CurlSockets?
 
     init(_ url: String, _ options: CurlHandle.Options, count: Int) throws {
@@ -45,7 +45,7 @@ final class CurlCrowd: @unchecked Sendable {  // … because a contender's runs 
 
     deinit { unsafe curl_multi_cleanup(multi) }
 
-    /// - Parameter drive: lets libcurl work until something may be done.
+    /// - Parameter drive: runs libcurl until a transfer may have finished.
     func load(times: Int, drivenBy drive: (CurlCrowd) throws -> Void) throws -> bench_tally {
         var (tally, added, done) = (bench_tally(), min(handles.count, times), 0)
         for handle in handles.prefix(added) { try Self.check(unsafe curl_multi_add_handle(multi, handle.handle)) }
@@ -79,12 +79,12 @@ final class CurlCrowd: @unchecked Sendable {  // … because a contender's runs 
     }
 }
 
-/// What libcurl wants to be told of, and when.
+/// The sockets and the timeout that libcurl wants to wait for.
 @safe
-private final class CurlSockets: @unchecked Sendable {  // … because a contender's runs come one after the other
+private final class CurlSockets: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private let poller: Poller
     private var watched: Set<Int32> = []
-    /// When libcurl wants to be called though nothing happens, in milliseconds from now; negative: never.
+    /// When to call libcurl without a socket event, in milliseconds from now; negative for never.
     private var limit = -1
 
     init(_ crowd: CurlCrowd) throws {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "URLSession": Foundation's loader on Linux, one session without a cache. In most rows one load is `data(from:)`, awaited, with its
-// whole body in memory; large bodies are streamed to a delegate, and several in flight are data tasks with completion handlers, each of
-// which starts the next. A URL of data: is made from text in each load, as Portolan makes its own. It has no file: here.
+// The peer "URLSession": Foundation's loader on Linux, with one session without a cache. In most rows a load is an
+// awaited `data(from:)`, with the whole body in memory. Large bodies stream to a delegate. Concurrent loads are data
+// tasks with completion handlers, each of which starts the next one. A data: URL is parsed from text for each load, as
+// Portolan does. URLSession has no file: here.
 
 import CTally
 import Foundation
@@ -51,14 +52,14 @@ enum URLSessionPeer {
         }
     }
 
-    /// One load, streamed to a delegate.
+    /// One load that streams to a delegate.
     static func streamed(_ target: HTTPTarget, amount: Int) throws -> Competitor {
         let url = try Self.url(target.url)
         return Competitor(name, amount: amount) { try await StreamTaker.load(url) }
     }
 }
 
-/// Data tasks one after another, some at a time.
+/// Runs data tasks one after another, several at a time.
 private final class DataTaskChains: Sendable {
     private struct State {
         var left: Int
@@ -105,7 +106,7 @@ private final class DataTaskChains: Sendable {
     }
 }
 
-/// The delegate of one session, for one load at a time.
+/// The delegate of a session that runs one load at a time.
 @safe
 private final class StreamTaker: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because a session calls its delegate serially
     private struct Load {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The raw loop "loop": base64 with a table of 256 entries, four letters to three bytes, into an array of the right size, as one would write
-// it for text that is known to be sound. It skips nothing and finds only letters that are none; the tally is taken of the array.
+// The raw loop "loop": decodes base64 with a table of 256 entries, four letters to three bytes, into an array of the
+// right size, as one would write it for valid text. It skips nothing, and detects only invalid letters. The tally is
+// taken from the array.
 
 import CTally
 
@@ -24,7 +25,7 @@ enum Base64Loop {
         return bytes
     }
 
-    /// - Returns: whether each letter is one.
+    /// - Returns: Whether all letters are valid.
     private static func decode(_ text: Span<UInt8>, with table: Span<UInt32>, into output: inout MutableSpan<UInt8>) -> Bool {
         var (read, written, seen) = (0, 0, UInt32(0))
         while written + 3 <= output.count {
@@ -48,7 +49,7 @@ enum Base64Loop {
         return seen & none == 0
     }
 
-    /// - Parameter start: how many bytes of `text` come before the base64.
+    /// - Parameter start: the number of bytes of `text` before the base64.
     static func competitor(decoding text: String, from start: Int, amount: Int) -> Competitor {
         let letters = Array(text.utf8.dropFirst(start))
         return Competitor("loop", amount: amount) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The raw loop "raw" of the rows with HTTP/2: one connection, nghttp2 on OpenSSL as a C program uses them. What nghttp2_session_mem_send(3) gives
-// is put together and written with one SSL_write_ex(3); what SSL_read_ex(3) gives, on a blocking socket into one buffer of 512 KiB, goes to
-// nghttp2_session_mem_recv(3). From the end of a stream the next request is submitted. The windows are of 16 MiB, and nghttp2 keeps them open.
-// The tally is taken of each piece where nghttp2 lends it.
+// The raw loop "raw" of the HTTP/2 rows: one connection, with nghttp2 on OpenSSL as a C program uses them. The output
+// of nghttp2_session_mem_send(3) is joined and written with one SSL_write_ex(3). SSL_read_ex(3) reads from a blocking
+// socket into one buffer of 512 KiB, and the bytes go to nghttp2_session_mem_recv(3). The end of a stream submits the
+// next request. The windows have 16 MiB, and nghttp2 keeps them open. The tally is taken of each borrowed piece in
+// place.
 
 import CPortolanNGHTTP2
 import CTally
@@ -16,8 +17,8 @@ enum HTTP2Loop {
 }
 
 @safe
-private final class RawHTTP2: @unchecked Sendable {  // … because a contender's runs come one after the other
-    /// What nghttp2's callbacks know.
+private final class RawHTTP2: @unchecked Sendable {  // … because the runs of a competitor are sequential
+    /// The data for nghttp2's callbacks.
     @unsafe
     private struct State {
         var sum = bench_tally()
@@ -34,7 +35,7 @@ private final class RawHTTP2: @unchecked Sendable {  // … because a contender'
     private let buffer = ReceiveBuffer(RawSocketLoop.bufferSize)
     private let session: OpaquePointer
     private let state: UnsafeMutablePointer<State>
-    /// One for each stream.
+    /// One tally for each stream.
     private let tallies: UnsafeMutableBufferPointer<bench_tally>
 
     init(_ target: HTTPTarget, streams count: Int) throws {
@@ -74,7 +75,7 @@ private final class RawHTTP2: @unchecked Sendable {  // … because a contender'
         unsafe tallies.deallocate()
     }
 
-    /// Names and values lie one after another, where the first name begins.
+    /// Copies the fields. Names and values are stored one after another, starting at the first name.
     private static func copyFields(_ fields: [(String, String)]) -> UnsafeMutableBufferPointer<nghttp2_nv> {
         let text = fields.flatMap { Array($0.utf8) + Array($1.utf8) }
         let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.count)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The raw loop "zlib": the read loop of ReadLoop.swift, with each piece given to inflate(3) and its output put into one buffer of 256 KiB;
-// the tally is taken of that buffer each time that it is full, and at the end. zlib checks the CRC, as it does for the plugin.
+// The raw loop "zlib": the read loop of ReadLoop.swift passes each piece to inflate(3), whose output goes into one
+// buffer of 256 KiB. The tally is taken of that buffer whenever it is full, and at the end. zlib checks the CRC, as it
+// does for the plugin.
 
 import CPortolanZlib
 import CTally

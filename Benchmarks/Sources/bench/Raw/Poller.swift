@@ -5,7 +5,7 @@ import Glibc
 
 /// epoll(7), level-triggered, for the raw loop and for libcurl's socket interface.
 @safe
-final class Poller: @unchecked Sendable {  // … because a contender's runs come one after the other
+final class Poller: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private let descriptor: Int32
     private let events: UnsafeMutableBufferPointer<epoll_event>
 
@@ -20,7 +20,7 @@ final class Poller: @unchecked Sendable {  // … because a contender's runs com
         unsafe events.deallocate()
     }
 
-    /// - Parameter mark: told when there is something to read.
+    /// - Parameter mark: the value passed to `body` when there is something to read.
     func watch(_ watched: Int32, as mark: UInt64) throws {
         guard control(EPOLL_CTL_ADD, watched, bench_epoll_in, mark) else { throw RawSocket.failure("epoll_ctl") }
     }
@@ -30,9 +30,9 @@ final class Poller: @unchecked Sendable {  // … because a contender's runs com
         return unsafe epoll_ctl(descriptor, operation, watched, &event) == 0
     }
 
-    /// Waits for something, or for the time to be over, and tells of each.
+    /// Waits for events or the end of the time limit, and calls `body` for each event.
     ///
-    /// - Parameter limit: in milliseconds; negative: none.
+    /// - Parameter limit: the time limit in milliseconds; negative for none.
     func wait(atMost limit: Int32 = -1, _ body: (_ mark: UInt64) throws -> Void) throws {
         try wait(atMost: limit) { mark, _ in try body(mark) }
     }

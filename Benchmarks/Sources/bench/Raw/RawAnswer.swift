@@ -4,15 +4,15 @@ import CLinux
 import CTally
 import Glibc
 
-/// What the raw loops know of HTTP/1.1: a head ends with an empty line, comes with the first bytes that are read, and says the length of
-/// the body in nginx's spelling. Nothing else of it is looked at.
+/// The minimal HTTP/1.1 parser of the raw loops. It expects a head that ends with an empty line, arrives whole with the
+/// first read, and has the length of the body in nginx's spelling. It ignores everything else.
 struct RawAnswer {
     private(set) var tally = bench_tally()
     private var left: Int?
 
-    /// Takes the next bytes.
+    /// Consumes the next bytes.
     ///
-    /// - Returns: whether the answer is complete.
+    /// - Returns: Whether the response is complete.
     mutating func take(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard let left else { return unsafe try takeHead(bytes) }
         unsafe takeBody(bytes, of: left)

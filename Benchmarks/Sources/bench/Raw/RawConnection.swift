@@ -3,7 +3,7 @@
 import CTally
 import Glibc
 
-/// A socket that is connected to 127.0.0.1: socket(2), connect(2).
+/// A socket connected to 127.0.0.1: socket(2), connect(2).
 final class RawSocket: Sendable {
     let descriptor: Int32
 
@@ -31,9 +31,9 @@ final class RawSocket: Sendable {
     }
 }
 
-/// A connection of the raw loops with HTTP/1.1, in clear or with TLS: the same request, sent again and again from memory.
+/// A connection of the raw loops with HTTP/1.1, with or without TLS. It sends the same request repeatedly from memory.
 @safe
-final class RawConnection: @unchecked Sendable {  // … because a contender's runs come one after the other
+final class RawConnection: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private enum Way {
         case plain(RawSocket)
         case secure(RawTLS)
@@ -55,12 +55,12 @@ final class RawConnection: @unchecked Sendable {  // … because a contender's r
         }
     }
 
-    /// From now on there are several connections, and epoll(7) says which one has something to read.
+    /// Makes a TLS connection non-blocking, for several connections with epoll(7).
     func stopBlocking() throws {
         if case .secure(let tls) = way { try tls.stopBlocking() }
     }
 
-    /// Whether OpenSSL may have bytes of which epoll(7) does not know.
+    /// Whether OpenSSL may have buffered bytes that epoll(7) does not report.
     var mayHoldMore: Bool { if case .secure = way { true } else { false } }
 
     func ask() throws {
@@ -74,9 +74,9 @@ final class RawConnection: @unchecked Sendable {  // … because a contender's r
         }
     }
 
-    /// Reads what there is, once; with TLS, at most one record.
+    /// Reads the available bytes, once; with TLS, at most one record.
     ///
-    /// - Returns: whether the answer is complete; `nil` where nothing is there.
+    /// - Returns: Whether the response is complete; `nil` if no bytes are available.
     func read(_ answer: inout RawAnswer, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool? {
         let count: Int
         switch way {

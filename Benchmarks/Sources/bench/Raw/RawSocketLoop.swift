@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The raw loop "raw" of the rows with HTTP/1.1. One in flight: send(2), then recv(2) on a blocking socket into one buffer of 512 KiB (which is what
-// PortolanHTTP reads into) until the length that the head says is there. Several: the same on as many connections, each served when epoll(7)
-// says that it has something. The tally is taken of each piece where it was read. Over TLS the same with SSL_write_ex(3) and SSL_read_ex(3).
+// The raw loop "raw" of the HTTP/1.1 rows. With one load in flight: send(2), then recv(2) on a blocking socket into one
+// buffer of 512 KiB (the size that PortolanHTTP uses), until the body has the length that the head announces. With
+// several: the same on one connection each, served when epoll(7) reports it as readable. The tally is taken of each
+// piece in place. Over TLS, SSL_write_ex(3) and SSL_read_ex(3) replace the calls.
 
 import CTally
 import Glibc
@@ -62,7 +63,7 @@ enum RawSocketLoop {
 }
 
 @safe
-final class ReceiveBuffer: @unchecked Sendable {  // … because a contender's runs come one after the other
+final class ReceiveBuffer: @unchecked Sendable {  // … because the runs of a competitor are sequential
     let bytes: UnsafeMutableRawBufferPointer
 
     init(_ size: Int) { unsafe bytes = .allocate(byteCount: size, alignment: 4096) }

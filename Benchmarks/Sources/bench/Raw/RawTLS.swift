@@ -3,9 +3,10 @@
 import CPortolanOpenSSL
 import Glibc
 
-/// TLS on a socket of the raw loops, as a C program has it: OpenSSL reads and writes the socket itself, and reads 64 KiB at once.
+/// TLS on a socket of the raw loops, as in a C program: OpenSSL reads and writes the socket itself, and reads 64 KiB at
+/// once.
 @safe
-final class RawTLS: @unchecked Sendable {  // … because a contender's runs come one after the other
+final class RawTLS: @unchecked Sendable {  // … because the runs of a competitor are sequential
     private let socket: RawSocket
     private let ssl: OpaquePointer
 
@@ -29,7 +30,7 @@ final class RawTLS: @unchecked Sendable {  // … because a contender's runs com
 
     var descriptor: Int32 { socket.descriptor }
 
-    /// From now on ``read(into:)`` does not wait.
+    /// Makes ``read(into:)`` non-blocking.
     func stopBlocking() throws {
         guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 else { throw RawSocket.failure("fcntl") }
     }
@@ -41,7 +42,7 @@ final class RawTLS: @unchecked Sendable {  // … because a contender's runs com
         }
     }
 
-    /// - Returns: how many bytes were read; 0 where there are none now.
+    /// - Returns: The number of bytes read; 0 if none are available.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var count = 0
         let status = unsafe SSL_read_ex(ssl, buffer.baseAddress, buffer.count, &count)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The raw loop "read": open(2), read(2) into one buffer of 1 MiB (which is what PortolanFile uses) on whole pages until the end, close(2).
-// The tally is taken of each piece where it was read.
+// The raw loop "read": open(2), then read(2) into one page-aligned buffer of 1 MiB (the size that PortolanFile uses)
+// until the end, then close(2). The tally is taken of each piece in place.
 
 import CTally
 import Glibc
@@ -15,7 +15,7 @@ enum ReadLoop {
         return tally
     }
 
-    /// Reads the file at `path` and lends each piece.
+    /// Reads the file at `path`, and passes each borrowed piece to `body`.
     static func read(_ path: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open", path) }

@@ -2,20 +2,20 @@
 
 import Foundation
 
-/// What was measured for a row, as results.json has it.
+/// The result of a row, as in results.json.
 struct RowResult: Codable, Sendable {
     let name: String
     let unit: String
     /// The median of the rounds.
     let value: Double
-    /// Theirs, by name.
+    /// The medians of the peers, by name.
     let peers: [String: Double]
     let budget: String
     let within: Bool
 }
 
 extension [RowResult] {
-    /// An array of objects, in the order of the table.
+    /// Writes an array of objects, in the order of the table.
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -2,13 +2,13 @@
 
 import Foundation
 
-/// The table: a line when its row has been measured, so that one can watch.
+/// The table. Each line is printed as soon as its row is measured.
 struct Table {
     private static let widths = [22, 9, 5, 64, 38]
 
     static let head = line(["row", "median", "unit", "peers (and Portolan's ratio to each)", "budget"], "within")
 
-    /// What finds no room goes on in lines of their own.
+    /// Returns the line of a row. Cells that do not fit continue on further lines.
     static func line(for result: RowResult, peers: [String]) -> String {
         let others = peers.compactMap { name in
             result.peers[name].map { "\(name) \(Figure.short($0)) (\(Figure.short(result.value / $0)))" }
@@ -21,7 +21,7 @@ struct Table {
         }.joined(separator: "\n")
     }
 
-    /// A line of `--list`.
+    /// Returns a line of `--list`.
     static func line(name: String, summary: String) -> String { line([name], summary) }
 
     private static func wrap(_ words: [String], to width: Int) -> [String] {

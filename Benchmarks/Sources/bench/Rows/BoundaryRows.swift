@@ -4,8 +4,8 @@ import CTally
 import FoundationEssentials
 import Portolan
 
-/// did_load calls of a C plugin, through the whole adapter and the core to the caller's delegate, beside the same loop in the same library
-/// that calls a client of its own (Plugins/Events/events.c).
+/// Measures did_load calls of a C plugin, through the adapter and the core to the caller's delegate. The peer is the
+/// same loop in the same library, which calls a client of the library (Plugins/Events/events.c).
 enum BoundaryRows {
     static func event(_ fixture: Fixture) throws -> Row {
         let count = 2_000_000

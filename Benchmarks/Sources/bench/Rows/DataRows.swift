@@ -4,9 +4,9 @@ import CTally
 import Foundation
 import Portolan
 
-/// data: URLs, through the asynchronous form that gives the whole body.
+/// Measures data: URLs with the asynchronous form that returns the whole body.
 enum DataRows {
-    /// 8 MiB in base64; the rate counts the bytes that come out, of which the text has a third more.
+    /// 8 MiB as base64. The rate counts the decoded bytes; the text is a third larger.
     static func large(_ fixture: Fixture) throws -> Row {
         let size = 8 << 20
         var source = TestBytes(seed: 8)
@@ -25,7 +25,7 @@ enum DataRows {
             budget: .atLeast(1, .gigabytesPerSecond))
     }
 
-    /// A load with next to nothing in it: what remains is the way through the loader.
+    /// An almost empty load, which measures the path through the loader.
     static func tiny(_ fixture: Fixture) throws -> Row {
         let times = 20_000
         let url = "data:,Hello"

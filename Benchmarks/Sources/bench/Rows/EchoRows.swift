@@ -2,13 +2,13 @@
 
 import Portolan
 
-/// Events of the Echo plugin, which is written on the Swift kit, beside those of a plugin in C that does the same (Plugins/Echo): both event-driven, both
-/// through the host to a delegate.
+/// Compares events of the Echo plugin, which uses the Swift kit, with those of an equivalent C plugin (Plugins/Echo).
+/// Both are event-driven, and both go through the host to a delegate.
 enum EchoRows {
-    /// Runs of 64 KiB, as Echo has them where a URL does not say otherwise.
+    /// Events of 64 KiB, the default of Echo.
     static func usual(_ fixture: Fixture) throws -> Row { try row(fixture, count: 8192, length: 65536) }
 
-    /// Runs of 64 bytes, as in the row boundary-event: what an event costs, whatever its size.
+    /// Events of 64 bytes, as in the row boundary-event, to measure the cost per event.
     static func small(_ fixture: Fixture) throws -> Row { try row(fixture, count: 1_000_000, length: 64) }
 
     private static func row(_ fixture: Fixture, count: Int, length: Int) throws -> Row {

@@ -2,12 +2,13 @@
 
 import Portolan
 
-/// Calls of a C library that a manifest binds (Plugins/Calls), each with all that a step does: arguments, the call, its result, the look whether the load is still
-/// wanted. Beside the same calls from a loop in the library.
+/// Measures calls of a C library that a manifest binds (Plugins/Calls). Each call includes all parts of a step: the
+/// arguments, the call, its result, and the check whether the load is still wanted. The peer is a loop with the same
+/// calls in the library.
 enum FFIRows {
     private static let count = 1_000_000
 
-    /// Three words, which go to the function straight.
+    /// Three words, which go straight to the function.
     static func words(_ fixture: Fixture) throws -> Row { try row(fixture, "bound", "direct") }
 
     /// Variable arguments.

@@ -3,7 +3,7 @@
 import Foundation
 import Portolan
 
-/// A file of 1 GiB from the page cache, streamed to a delegate that reads its bytes where they are lent.
+/// A file of 1 GiB from the page cache, streamed to a delegate that reads the borrowed bytes in place.
 enum FileRow {
     private static let size = 1 << 30
 

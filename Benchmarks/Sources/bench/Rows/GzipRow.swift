@@ -3,10 +3,10 @@
 import Foundation
 import Portolan
 
-/// A compressed file through the Gzip plugin, which asks the host for it; the rate counts the bytes that come out.
+/// A compressed file through the Gzip plugin, which loads it through the host. The rate counts the decoded bytes.
 enum GzipRow {
     static let size = 128 << 20
-    /// The file's, without its suffix.
+    /// The file's name without its suffix.
     static let name = "log-128MiB"
 
     static func make(_ fixture: Fixture) throws -> Row {
@@ -20,7 +20,7 @@ enum GzipRow {
             budget: .atLeast(0.95, of: "zlib"))
     }
 
-    /// - Returns: the compressed file's path.
+    /// - Returns: The path of the compressed file.
     static func file(_ fixture: Fixture) throws -> String {
         try fixture.file(name + ".gz", make: write)
     }

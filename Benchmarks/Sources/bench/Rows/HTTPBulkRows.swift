@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Large bodies over http: and https:, streamed to a delegate.
+/// Measures large bodies over http: and https:, streamed to a delegate.
 enum HTTPBulkRows {
     private static let size = 1 << 30
 
-    /// Processor time for 1 GiB. URLSession has 64 MiB, for it is slow.
+    /// The processor time for 1 GiB. URLSession loads 64 MiB, because it is slow.
     static func processorTime(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         let short = try fixture.target(size / 16)
@@ -14,7 +14,7 @@ enum HTTPBulkRows {
             budget: .atMost(1.15, of: RawSocketLoop.name))
     }
 
-    /// The same over TLS. URLSession on Linux trusts the authorities of the system and no other.
+    /// The same over TLS, without URLSession, which on Linux trusts only the system's authorities.
     static func secure(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: false) }
 
     static func http2(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: true) }
@@ -26,7 +26,8 @@ enum HTTPBulkRows {
             budget: .atMost(1, of: LibCurl.nameOfLarge).and(.atMost(1, of: LibCurl.name)))
     }
 
-    /// Memory that is resident at most during 1 GiB, over what is resident after a first small load: each in a process of its own.
+    /// The peak resident memory during a load of 1 GiB, above that after a first small load. Each competitor runs in a
+    /// separate process.
     static func memory(_ fixture: Fixture) throws -> Row {
         let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
         let reports = Sampler.Reports()
@@ -39,7 +40,7 @@ enum HTTPBulkRows {
             budget: .atMost(16, .mebibytes))
     }
 
-    /// The same of 64 loads of 1 GiB that are paused by their readers.
+    /// The same with 64 loads of 1 GiB that their readers pause.
     static func pausedMemory(_ fixture: Fixture) throws -> Row {
         let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
         let reports = Sampler.Reports()
@@ -51,7 +52,7 @@ enum HTTPBulkRows {
 
     private static func pausedLoads(_ target: HTTPTarget) throws -> Competitor { try PausedLoads.competitor(target, count: 64) }
 
-    /// Who streams `target`, or pauses loads of it, by name.
+    /// Returns the competitor with this name, which streams `target` or pauses loads of it.
     static func competitor(_ name: String, _ target: HTTPTarget) throws -> Competitor {
         let all = [try PortolanLoads.streamed(target, amount: target.size), try pausedLoads(target)] + (try peers(target))
         guard let found = all.first(where: { $0.name == name }) else { throw Missing("nobody is called \(name)") }

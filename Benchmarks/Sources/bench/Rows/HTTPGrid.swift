@@ -2,14 +2,16 @@
 
 import Portolan
 
-/// What a load over http: costs, depending on how many are in flight and on how large the bodies are; for knowledge, without budgets.
+/// Measures the cost of an http: load, depending on the number of loads in flight and the size of the bodies. The rows
+/// have no budgets and are only informative.
 ///
-/// Small bodies are told in time for a load, large ones in time for a gigabyte. What would read more than 2 GiB in a run is left out.
+/// Small bodies are measured as time per load, large ones as time per gigabyte. Combinations that would read more than
+/// 2 GiB in a run are left out.
 enum HTTPGrid {
     private static let flights = [1, 16, 64, 256]
     private static let sizes = [1 << 10, 32 << 10, 1 << 20, 32 << 20, 1 << 30]
 
-    /// In the order of the table.
+    /// The rows in the order of the table.
     static let all = sizes.flatMap { size in
         flights.compactMap { flight -> RowMaker? in
             let times = max(flight, min(8192, (1 << 30) / size))
@@ -38,7 +40,7 @@ enum HTTPGrid {
             budget: .none)
     }
 
-    /// As many connections to one host as there are loads.
+    /// A loader that allows one connection to the host for each load.
     private static let wide: Loader = {
         var http = HTTPConfiguration()
         http.connections.perHost = flights.max() ?? 1

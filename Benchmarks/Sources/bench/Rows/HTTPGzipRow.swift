@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A body of 128 MiB of log lines that nginx has compressed and Portolan decodes on the way to the delegate; the rate counts the bytes that
-/// come out. zlib reads the same from a file.
+/// A body of 128 MiB of log lines, which nginx has compressed and Portolan decodes before its delegate receives it. The
+/// rate counts the decoded bytes. zlib reads the same data from a file.
 enum HTTPGzipRow {
     static func make(_ fixture: Fixture) throws -> Row {
         let size = GzipRow.size

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// http: bodies of 1 KiB over connections that are kept: what a load costs, in each of the caller's forms.
+/// Measures http: loads of 1 KiB over persistent connections, in each of the caller's forms.
 enum HTTPRows {
     private static let size = 1 << 10
-    /// How often a run loads it: those who need long for it do so less often.
+    /// The numbers of loads per run; slow competitors load less often.
     private static let (often, seldom, rarely) = (20_000, 5_000, 500)
 
-    /// The delegate form; the next load is started from the end of the last.
+    /// The delegate form; the next load starts when the last one ends.
     static func get(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
@@ -47,7 +47,7 @@ enum HTTPRows {
             budget: .atMost(0.5, of: AsyncHTTPClientPeer.name).and(.atMost(0.2, of: URLSessionPeer.name)))
     }
 
-    /// 64 at a time, in the delegate form.
+    /// 64 loads in flight, in the delegate form.
     static func crowd(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// https: bodies of 1 KiB over connections that are kept, with HTTP/1.1 and with HTTP/2, in the delegate form. URLSession is not among the peers: on
-/// Linux it trusts the authorities of the system and no other.
+/// Measures https: loads of 1 KiB over persistent connections, with HTTP/1.1 and with HTTP/2, in the delegate form.
+/// URLSession is no peer, because on Linux it trusts only the system's authorities.
 enum HTTPSRows {
     private static let size = 1 << 10
     private static let (often, seldom) = (20_000, 5_000)
@@ -23,7 +23,7 @@ enum HTTPSRows {
                 .atMost(0.4, of: AsyncHTTPClientPeer.name)))
     }
 
-    /// One at a time.
+    /// One load at a time.
     private static func get(_ fixture: Fixture, usesHTTP2: Bool) throws -> Row {
         let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         return Row(
@@ -36,7 +36,7 @@ enum HTTPSRows {
             budget: .atMost(0.7, of: LibCurl.name, over: RawSocketLoop.name))
     }
 
-    /// 64 at a time: on as many connections, or as streams of one.
+    /// 64 loads at a time, each on its own connection, or all as streams of one connection.
     private static func crowd(_ fixture: Fixture, usesHTTP2: Bool, budget: Budget) throws -> Row {
         let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         let options = CurlHandle.Options(security: target.security)

@@ -3,8 +3,8 @@
 import CTally
 import Foundation
 
-/// The start of the command line with 1,000 installed plugins, beside its start with none: `portolan get data:,x`, ten times. A load is what
-/// needs to know the manifests.
+/// Compares the start of the command line with 1,000 installed plugins and with none: `portolan get data:,x`, ten
+/// times. The command loads a URL because only a load needs the manifests.
 enum ManifestsRow {
     private static let count = 1000
     private static let starts = 10
@@ -24,7 +24,7 @@ enum ManifestsRow {
             budget: .atMost(20, .milliseconds, over: "empty"))
     }
 
-    /// A plugin as it is installed. Its library is never opened, for nothing asks for its scheme.
+    /// Installs a plugin. Its library is never opened, because no load has its scheme.
     private static func install(_ index: Int, into folder: String) throws {
         let name = "bench\(index)"
         let manifest = """
@@ -50,7 +50,7 @@ enum ManifestsRow {
         try Data().write(to: URL(fileURLWithPath: "\(home)/\(name).so"))
     }
 
-    /// A command line that passes manifests over would be the fastest.
+    /// Without this check, a command line that ignores manifests would be the fastest.
     private static func checkThatManifestsAreRead(_ portolan: String, _ folder: String) throws {
         let (_, output) = try run(portolan, ["plugins", "list"], plugins: folder)
         let known = output.split(separator: "\n").count { $0.contains("org.portolan.bench.bench") }

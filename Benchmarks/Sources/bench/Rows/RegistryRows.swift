@@ -3,8 +3,8 @@
 import CTally
 @_spi(Benchmarks) import Portolan
 
-/// The look-up of a handler among others that name their schemes, with all that a load's look-up does: the loader's own handlers first,
-/// marks, `canInit`, the count of the handler's loads.
+/// Measures the look-up of a handler among others that name their schemes, with all parts of a load's look-up: the
+/// loader's own handlers first, loop guards, `canInit`, and the count of the handler's loads.
 enum RegistryRows {
     private static let times = 200_000
 
@@ -21,7 +21,7 @@ enum RegistryRows {
             budget: .atMost(200, .nanoseconds).and(.atMost(1.25, of: "of 10")))
     }
 
-    /// Ten requests in turn, however many handlers there are.
+    /// Looks up ten requests alternately, for any number of handlers.
     private static func competitor(_ name: String, handlers count: Int) throws -> Competitor {
         let registry = ProtocolRegistry()
         for index in 0..<count { registry.register(SilentHandler(scheme: "s\(index)")) }
@@ -33,7 +33,7 @@ enum RegistryRows {
         }
     }
 
-    /// The raw loop: one look at a dictionary by scheme, which no registry does without.
+    /// The raw loop: one access to a dictionary by scheme, which every registry needs.
     private static func dictionary(entries count: Int) throws -> Competitor {
         let handlers = Dictionary(uniqueKeysWithValues: (0..<count).map { ("s\($0)", SilentHandler(scheme: "s\($0)")) })
         let schemes = (0..<10).map { "s\($0 * (count / 10))" }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row that can be measured, by name: what it needs is made when it is its turn.
+/// A row by its name, whose resources are made only when it is measured.
 struct RowMaker: Sendable {
     let name: String
     let summary: String
     let make: @Sendable (Fixture) throws -> Row
 
-    /// In the order of the table.
+    /// The rows in the order of the table.
     static let all = [
         RowMaker(name: "data-8MiB", summary: "data: with 8 MiB in base64, data(from:)", make: DataRows.large),
         RowMaker(name: "data-tiny", summary: "data:,Hello, data(from:)", make: DataRows.tiny),

@@ -2,22 +2,23 @@
 
 import Portolan
 
-/// Where a body goes.
+/// The destination of a body.
 ///
-/// The calls are serial and in this order: `begin` (again for each part), `write`, and then `complete` or `abandon`; only `abandon` may
-/// come at any time, and from any thread.
+/// The calls are serial, in this order: `begin` (again for each part), `write`, then `complete` or `abandon`. Only
+/// `abandon` may come at any time, and from any thread.
 protocol BodyOutput: AnyObject, Sendable {
-    /// Whether a person looks at what is written. To be asked after `begin`.
+    /// Whether the output is a terminal. Valid after `begin`.
     var isTerminal: Bool { get }
-    /// Whether another load of the same can be written by a new output as if this one had not been: not where bytes went out for good.
+    /// Whether a new output can write the load from its start again. `false` if bytes went out that cannot be taken
+    /// back.
     var canStartAgain: Bool { get }
-    /// The response has come: now there is something to open a file for.
+    /// Opens the output; called when the response has arrived.
     func begin(_ response: Response) throws(Failure)
-    /// Writes the lent bytes before it returns.
+    /// Writes the borrowed bytes before it returns.
     func write(_ bytes: borrowing RawSpan) throws(Failure)
-    /// The body is whole.
+    /// Finishes a complete body.
     func complete() throws(Failure)
-    /// The body will not be whole: what lies in a file of its own is removed. Idempotent; after `complete` does nothing.
+    /// Discards an incomplete body, and removes its partial file. Idempotent; no effect after `complete`.
     func abandon()
 }
 
@@ -32,7 +33,7 @@ extension BodyOutput {
     }
 }
 
-/// Takes a body and keeps nothing: for heads alone, and for events that carry the body themselves.
+/// Discards the body: for heads alone, and for events that carry the body themselves.
 final class DiscardingOutput: BodyOutput {
     func begin(_ response: Response) {}
     func write(_ bytes: borrowing RawSpan) {}

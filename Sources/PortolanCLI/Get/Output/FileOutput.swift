@@ -3,13 +3,14 @@
 import Portolan
 import Synchronization
 
-/// Writes a body to a file, which appears under its name only when it is whole.
+/// Writes a body to a file, which appears under its name only when it is complete.
 final class FileOutput: BodyOutput {
     enum Target: Sendable {
-        /// A regular file is replaced.
+        /// Replaces a regular file.
         case path(String)
-        /// A file in the current folder, named as the last part of the URL that was given, whatever redirects follow. With `usesSuggestion`, the name
-        /// that the response suggests comes first; it is never that of a hidden file. An existing file is left as it is.
+        /// A file in the current folder, named as the last part of the request's URL, whatever redirects follow. With
+        /// `usesSuggestion`, the name that the response suggests takes precedence; it never names a hidden file. An
+        /// existing file is not overwritten.
         case remoteName(of: URLRecord, usesSuggestion: Bool)
     }
 
@@ -26,14 +27,14 @@ final class FileOutput: BodyOutput {
         switch target {
         case .path(let path): opened = try PartialFile(for: path, collision: .replaces)
         case .remoteName(let url, let usesSuggestion):
-            // A URL without a path of its own, as of a layered protocol, has no last part.
+            // A URL with an opaque path, such as one of a layered protocol, has no last part.
             let path = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
             opened = try PartialFile(for: path, collision: .fails)
         }
         file.withLock { $0 = opened }
     }
 
-    /// - Parameter response: whose suggestion is used, where it has one.
+    /// - Parameter response: the response whose suggested name is used, if it has one.
     static func name(of url: URLRecord, _ response: Response? = nil) -> String {
         guard let name = response?.proposedFilename else { return Response(url: url).suggestedFilename }
         return name.hasPrefix(".") ? "_\(name.dropFirst())" : name

@@ -3,13 +3,13 @@
 import Portolan
 import Synchronization
 
-/// Writes a body as it comes, without a copy: to standard output or another descriptor, a FIFO or a device.
+/// Writes a body as it arrives, without a copy, to standard output, another descriptor, a FIFO or a device.
 final class StreamOutput: BodyOutput {
     private let name: String
     private let target: StreamTarget
-    /// Whether the descriptor is closed when the body is whole.
+    /// Whether the descriptor is closed after a complete body.
     private let closes: Bool
-    /// `nil` before the response has come.
+    /// `nil` before the response.
     private let descriptor: Mutex<Descriptor?>
     private let hasWritten = Atomic(false)
 
@@ -17,7 +17,7 @@ final class StreamOutput: BodyOutput {
         StreamOutput(name: "standard output", .descriptor(.standardOutput), closes: false)
     }
 
-    /// - Parameter path: the target's, for messages.
+    /// - Parameter path: the path of the target, for messages.
     convenience init(path: String, _ target: StreamTarget) {
         self.init(name: "'\(path)'", target, closes: true)
     }
@@ -61,6 +61,7 @@ final class StreamOutput: BodyOutput {
         }
     }
 
-    /// Bytes that went out cannot be taken back; the descriptor is left to the end of the program, for a write may still hang in it.
+    /// Does nothing: bytes that went out cannot be taken back. The descriptor stays open until the program ends,
+    /// because a write may still block on it.
     func abandon() {}
 }

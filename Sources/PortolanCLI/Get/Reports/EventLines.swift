@@ -5,11 +5,11 @@ import Portolan
 import PortolanJSON
 import PortolanTrace
 
-/// Tells of a load in JSON, one event a line, on standard output.
+/// Reports a load as JSON on standard output, one event a line.
 final class EventLines: LoadObserver {
     private let includesBody: Bool
 
-    /// - Parameter includesBody: whether the body's bytes stand in the events, because they go nowhere else.
+    /// - Parameter includesBody: whether the events contain the bytes of the body, because no other output does.
     init(includesBody: Bool) {
         self.includesBody = includesBody
     }

@@ -4,13 +4,13 @@ import HTTPTypes
 import Portolan
 import PortolanTrace
 
-/// A response's head as text: the status, where there is one, then a line for each field, and an empty line.
+/// The head of a response as text: the status, if there is one, then a line for each field, and an empty line.
 ///
 ///     200 OK
 ///     content-type: text/plain
 ///     content-length: 12
 ///
-/// What the response knows without a field for it is added as one.
+/// Properties of the response that no field carries are added as fields.
 struct HeadText {
     let lines: [String]
 
@@ -30,6 +30,6 @@ struct HeadText {
 }
 
 extension HTTPResponse.Status {
-    /// The code, and the reason phrase where there is one.
+    /// The code, and the reason phrase if there is one.
     var line: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
 }

@@ -3,14 +3,14 @@
 import HTTPTypes
 import Portolan
 
-/// What happens during a load, for those who tell of it. Body bytes go another way, because they are lent.
+/// An event of a load, for observers. Body bytes use a separate method, because they are borrowed.
 enum LoadEvent: Sendable {
-    /// - Parameter handler: who takes the request; `nil` where nobody does.
+    /// - Parameter handler: the handler that takes the request; `nil` if none does.
     case started(Request, handler: String?)
     case redirected(to: Request, Response)
-    /// - Parameter isTrusted: of a question about a server's trust: what default handling makes of it.
+    /// - Parameter isTrusted: for a server-trust challenge, whether default handling trusts the server.
     case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, PasswordAnswer.Verdict)
-    /// - Parameter handler: who takes the inner request.
+    /// - Parameter handler: the handler that takes the nested request.
     case innerBegan(InnerReport, handler: String?)
     case innerEnded(InnerReport, bytes: Int64, LoadError?)
     case interim(Response)
@@ -18,23 +18,23 @@ enum LoadEvent: Sendable {
     case trailers(HTTPFields)
     case sent(LoadProgress)
     case step(LoadStep)
-    /// Comes last but one, where something went over a wire.
+    /// The event before the last one, if the load used the network.
     ///
-    /// - Parameter since: when the try began that they are of, since the load's start.
+    /// - Parameter since: when the measured try started, relative to the start of the load.
     case metrics(LoadMetrics, since: Duration)
     case finished(LoadTotals)
     case failed(Failure)
-    /// In place of ``failed(_:)``: another load begins after a while.
+    /// Replaces ``failed(_:)`` if another try follows after a delay.
     ///
-    /// - Parameter rest: how many tries there may be, that one among them.
+    /// - Parameter rest: the number of tries left, including the next one.
     case retrying(Failure, after: Duration, rest: Int)
 }
 
-/// A load inside the one that is told of.
+/// A load nested in the reported one.
 struct InnerReport: Equatable, Sendable {
     var url: URLRecord
     let method: HTTPRequest.Method
-    /// 1: in the load itself; 2: in one inside it; and so on.
+    /// 1: nested directly in the load; 2: nested in such a load; and so on.
     let depth: Int
 
     init(_ task: LoadTask) {
@@ -42,15 +42,15 @@ struct InnerReport: Equatable, Sendable {
     }
 }
 
-/// What a load amounted to.
+/// Totals of a load.
 struct LoadTotals: Equatable, Sendable {
     var bytes: Int64 = 0
     var redirects = 0
 }
 
-/// Tells of a load while it runs. Calls are serial.
+/// Reports a load while it runs. Calls are serial.
 protocol LoadObserver: AnyObject, Sendable {
-    /// - Parameter time: since the load's start, which is that of its first try.
+    /// - Parameter time: the time since the start of the load's first try.
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure)
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure)
 }

@@ -3,15 +3,15 @@
 import Portolan
 import Synchronization
 
-/// Shows on the terminal how far a load is, on one line that goes away in the end.
+/// Shows the progress of a load on one line of the terminal, which is cleared at the end.
 final class ProgressBar: LoadObserver {
-    /// Loads that end sooner show none.
+    /// Loads that end sooner show no bar.
     private static let delay = Duration.milliseconds(300)
     private static let interval = Duration.milliseconds(100)
 
     private let terminal: Descriptor
     private let lastDrawn = Mutex<Duration?>(nil)
-    /// When this try began.
+    /// When this try started.
     private let start = Mutex(Duration.zero)
 
     init(terminal: Descriptor) {
@@ -51,7 +51,7 @@ final class ProgressBar: LoadObserver {
         if wasDrawn { Diagnostics.write("\r\u{1B}[K") }
     }
 
-    /// The line, at most one column shorter than the terminal is wide.
+    /// Returns the line, which is at least one column shorter than the terminal.
     ///
     ///     [=======>            ]  40 %  1.2 MiB of 3.0 MiB  4.1 MiB/s
     static func line(received: Int64, of expected: Int64?, after time: Duration, columns: Int) -> String {
@@ -69,14 +69,14 @@ final class ProgressBar: LoadObserver {
         return bar(fraction, width: width) + text
     }
 
-    /// As in `[===>    ]`, with `width` places between the brackets.
+    /// Returns a bar such as `[===>    ]`, with `width` places between the brackets.
     static func bar(_ fraction: Double, width: Int) -> String {
         let done = Int(min(1, max(0, fraction)) * Double(width))
         let bar = String(repeating: "=", count: done) + (done < width ? ">" : "")
         return "[\(bar)\(String(repeating: " ", count: width - bar.count))]"
     }
 
-    /// A count of bytes in the largest unit in which it is at least one.
+    /// Formats a count of bytes in the largest unit in which it is at least one.
     static func size(_ bytes: Double) -> String {
         var (value, unit) = (bytes, "B")
         for larger in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 { (value, unit) = (value / 1024, larger) }

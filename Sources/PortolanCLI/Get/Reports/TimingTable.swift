@@ -2,16 +2,17 @@
 
 import Portolan
 
-/// How long the phases of each request took, for a person: milliseconds, and `-` for a phase that was not gone through.
+/// A table for people of the time that each request spent in each phase, in milliseconds. `-` marks a phase that did
+/// not happen.
 ///
 ///     request  wait  name  connect  TLS  send  answer  body  total  (ms)
-///           1     -   0.3      0.2  1.9   0.1     3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, 120 bytes out, 4567 in
+///           1     -   0.3      0.2  1.9   0.1     3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, …
 struct TimingTable {
     let lines: [String]
 
     private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "answer", "body", "total"]
 
-    /// - Parameter checksTrust: whether certificates are checked: then a proxy that a request went through is trusted.
+    /// - Parameter checksTrust: whether certificates are checked; if so, a TLS proxy that a request used is trusted.
     init(_ metrics: LoadMetrics, checksTrust: Bool = true) {
         let timings = metrics.timings
         let rows = timings.enumerated().map { index, timings in Self.cells(timings, number: index + 1) }

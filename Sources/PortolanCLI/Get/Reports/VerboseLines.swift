@@ -4,11 +4,11 @@ import HTTPTypes
 import Portolan
 import PortolanTrace
 
-/// Tells of a load on standard error, for a person: `*` what happens, `<` what comes.
+/// Reports a load on standard error, for people: `*` marks events, `<` marks received heads and trailers.
 final class VerboseLines: LoadObserver {
     private let checksTrust: Bool
 
-    /// - Parameter checksTrust: whether servers' certificates are checked.
+    /// - Parameter checksTrust: whether server certificates are checked.
     init(checksTrust: Bool) { self.checksTrust = checksTrust }
 
     func observe(_ event: LoadEvent, at time: Duration) {
@@ -39,13 +39,13 @@ final class VerboseLines: LoadObserver {
         case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
         case .step(let step): ["* \(step) after \(moment)"]
         case .metrics(let metrics, _): TimingTable(metrics, checksTrust: checksTrust).lines.map { "* \($0)" }
-        case .retrying: []  // told by a warning
+        case .retrying: []  // reported as a warning
         case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
         case .failed: ["* failed after \(moment)"]
         }
     }
 
-    /// - Parameter isTrusted: `nil` where nobody has checked it.
+    /// - Parameter isTrusted: `nil` if trust was not checked.
     private static func question(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
         let place = "'\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
         return switch space.kind {

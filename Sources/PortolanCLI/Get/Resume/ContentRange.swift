@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which bytes a response has, of how many.
+/// The byte range of a response and the size of the whole resource.
 ///
 /// RFC 9110 §14.4
 struct ContentRange: Equatable {
-    /// `nil` in a refusal: `bytes */200`.
+    /// `nil` in a rejected request: `bytes */200`.
     let bytes: ClosedRange<Int64>?
-    /// `nil` where the server does not say.
+    /// `nil` if the server does not know the size.
     let size: Int64?
 
     init?(parsing value: String) {

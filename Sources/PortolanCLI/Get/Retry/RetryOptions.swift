@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// Whether a load that failed for now is tried again.
+/// Options for retries after a temporary failure.
 struct RetryOptions: ParsableArguments {
     @Option(
         name: .customLong("retry"),

@@ -4,13 +4,13 @@ import HTTPTypes
 import Portolan
 import PortolanCore
 
-/// Why a load failed that may do better later.
+/// A failure that may not occur again later.
 enum RetryableFailure: Equatable {
     case timedOut
     case nameNotFound
-    /// No connection could be made.
+    /// The connection failed.
     case refused
-    /// - Parameter wait: how long the server asks to wait.
+    /// - Parameter wait: the delay that the server requests.
     case status(wait: Duration?)
 
     init?(_ error: LoadError) {
@@ -23,7 +23,7 @@ enum RetryableFailure: Equatable {
         }
     }
 
-    /// The statuses are curl's.
+    /// Accepts the same statuses as curl.
     ///
     /// - Parameter now: seconds since 1970.
     init?(_ response: Response, now: Int64) {
@@ -33,7 +33,7 @@ enum RetryableFailure: Equatable {
         }
     }
 
-    /// `Retry-After`: seconds or a date, which may have passed; `nil` where it is neither.
+    /// Parses `Retry-After`: seconds, or a date, which may be in the past; `nil` if it is neither.
     ///
     /// RFC 9110 §10.2.3
     static func wait(_ value: String?, now: Int64) -> Duration? {

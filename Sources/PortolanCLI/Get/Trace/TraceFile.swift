@@ -7,7 +7,7 @@ import PortolanJSON
 import PortolanTrace
 import Synchronization
 
-/// The file of `--trace`: written when the command has loaded what it was to load, in the form that the file's name says.
+/// The file of `--trace`. It is written after all loads of the command, in the format that its name extension selects.
 final class TraceFile: Sendable {
     enum Format: String, CaseIterable, Sendable { case json, har, html }
 
@@ -16,20 +16,20 @@ final class TraceFile: Sendable {
     private let format: Format
     private let recorders = Mutex<[TraceRecorder]>([])
 
-    /// `nil` where the name says no form.
+    /// `nil` if the file name selects no format.
     init?(_ place: OutputPlace, keepsSecrets: Bool = false) {
         guard let format = Format.allCases.first(where: { place.path.lowercased().hasSuffix(".\($0.rawValue)") }) else { return nil }
         (self.place, self.format, redaction) = (place, format, Redaction(keepsSecrets: keepsSecrets))
     }
 
-    /// What records the next load.
+    /// Makes the recorder for the next load.
     func recorder() -> TraceRecorder {
         let recorder = TraceRecorder(began: Date().timeIntervalSince1970)
         recorders.withLock { $0.append(recorder) }
         return recorder
     }
 
-    /// - Parameter limit: how long the reader of a FIFO may take; `nil`: for ever.
+    /// - Parameter limit: how long the reader of a FIFO may take; `nil` for no limit.
     func write(within limit: Duration?) throws(Failure) {
         guard let limit, case .success(.stream) = place.kind else { return try write() }
         let outcome = ConditionLock<Result<Void, Failure>?>(nil)
@@ -81,7 +81,7 @@ final class TraceRecorder: LoadObserver {
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
-        // Calls are serial: nothing else takes of the room meanwhile.
+        // Calls are serial, so the room cannot change between the two locks.
         let room = state.withLock { $0.room }
         let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(room)) }
         let count = bytes.byteCount

@@ -5,13 +5,13 @@ import PortolanCore
 import Synchronization
 
 extension Body {
-    /// What comes from an open file whose length is not known, as it comes; it can be read once.
+    /// Streams an open file of unknown length. The body can be read only once.
     static func reading(_ file: Descriptor, name: String) -> Body {
         Body(length: nil, isRewindable: false) { DescriptorReader(file, name: name) }
     }
 }
 
-/// Never waits in a read: while nothing is there, a thread of its own waits for something.
+/// Never blocks in a read. While no bytes are available, a separate thread waits for them.
 private final class DescriptorReader: BodyReader {
     private let file: Descriptor
     private let name: String
@@ -41,7 +41,7 @@ private final class DescriptorReader: BodyReader {
     private func wait(_ whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         do throws(LoadError) {
             try PlatformThread.start { [file] in
-                // `try?` because the read that follows says what is wrong.
+                // `try?` because the following read reports the error.
                 _ = try? file.canBeRead(within: nil)
                 whenReady()
             }
@@ -51,6 +51,6 @@ private final class DescriptorReader: BodyReader {
         }
     }
 
-    /// The descriptor is the program's, which ends soon: a thread may still wait on it.
+    /// Leaves the descriptor open, because a thread may still wait on it. The program ends soon.
     func close() { isClosed.store(true, ordering: .releasing) }
 }

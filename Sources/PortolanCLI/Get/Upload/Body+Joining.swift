@@ -4,7 +4,7 @@ import Portolan
 import Synchronization
 
 extension Body {
-    /// Bodies one behind the other.
+    /// Joins bodies into one.
     static func joining(_ parts: [Body]) -> Body {
         if parts.count == 1, let part = parts.first { return part }
         let length = parts.reduce(Optional(Int64(0))) { sum, part in
@@ -16,7 +16,7 @@ extension Body {
     }
 }
 
-/// Opens each part when the one before it has ended.
+/// Opens each part after the end of the previous one.
 private final class JoinedReader: BodyReader {
     private struct State {
         var parts: ArraySlice<Body>
@@ -46,7 +46,7 @@ private final class JoinedReader: BodyReader {
         }
     }
 
-    /// The reader of the part that is being read; `nil` after the last one.
+    /// Returns the reader of the current part; `nil` after the last part.
     private func current() throws(LoadError) -> (any BodyReader)? {
         let (reader, part) = state.withLock { state -> ((any BodyReader)?, Body?) in
             if state.isClosed { return (nil, nil) }

@@ -3,14 +3,14 @@
 import Portolan
 import PortolanCore
 
-/// The bodies that `-d` and `-T` name.
+/// The request bodies of `-d` and `-T`.
 enum UploadBody {
-    /// How much is taken into memory of what is no regular file, such as standard input.
+    /// The largest input in bytes that is read into memory if it is not a regular file, such as standard input.
     private static let memoryLimit = 1 << 30
 
-    /// What several `-d` say, joined with `&`.
+    /// Joins the data of several `-d` with `&`.
     ///
-    /// - Parameter limit: how long what is no regular file may take to come; `nil`: for ever.
+    /// - Parameter limit: how long input other than a regular file may take to arrive; `nil` for no limit.
     static func form(of arguments: [String], within limit: Duration? = nil) throws(Failure) -> Body {
         let end = limit.map { MonotonicTime.now + $0 }
         var parts: [Body] = []
@@ -42,7 +42,7 @@ enum UploadBody {
         return body
     }
 
-    /// A file, streamed; also one of unknown length: `-`, a FIFO or a device.
+    /// Streams a file, or input of unknown length: `-`, a FIFO or a device.
     static func file(_ path: String) throws(Failure) -> Body {
         if path == "-" { return .reading(.standardInput, name: "standard input") }
         guard FileSystem.kind(at: path) == .special else { return try regularFile(path) }
@@ -64,7 +64,8 @@ enum UploadBody {
         }
     }
 
-    /// `nil` where it is not there in time. Waits before each read: a FIFO without a writer yet gives nothing, as at its end.
+    /// Returns `nil` if the data is not complete in time. Waits before each read, because a FIFO without a writer reads
+    /// like one at its end.
     private static func wholeBody(of file: Descriptor, until end: Duration?) throws(SystemError) -> Body? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -77,7 +78,7 @@ enum UploadBody {
         throw .fileTooLarge
     }
 
-    /// Where a file is uploaded to: a URL that names a folder gets the file's name, as with curl.
+    /// Returns the target URL of an upload. As with curl, a URL that names a folder gets the file's name.
     static func url(_ url: URLRecord, for path: String) throws(Failure) -> URLRecord {
         guard path != "-", url.query == nil, url.path.hasSuffix("/"), let name = path.split(separator: "/").last else { return url }
         do throws(URLSyntaxError) {

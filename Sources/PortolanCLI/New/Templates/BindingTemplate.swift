@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A manifest that makes a protocol of a library that each Debian has.
+/// A manifest that binds a library that every Debian system has.
 struct BindingTemplate {
     let name: PluginName
     let origin: CommandOrigin

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A new plugin in C, against the headers alone.
+/// A new plugin in C, which needs only the headers.
 struct CTemplate {
     let name: PluginName
     let origin: CommandOrigin
-    /// As ``CommandOrigin/headerFlags`` has them.
+    /// The flags from ``CommandOrigin/headerFlags``.
     let headerFlags: String
 
     var files: [Scaffold.File] {

@@ -3,7 +3,7 @@
 import Portolan
 
 extension Scaffold {
-    /// - Throws: where what a plugin in this language is built with is missing.
+    /// - Throws: ``Failure`` if the headers or the kit for a plugin in this language are missing.
     init(_ name: PluginName, in language: PluginLanguage, from origin: CommandOrigin) throws(Failure) {
         let own: [File]
         switch language {
@@ -17,7 +17,8 @@ extension Scaffold {
         }
         files =
             own + [
-                // A copy of its own, so that editors find it without a network and wherever the folder goes.
+                // The plugin gets a copy of the schema, so that editors find it without a network and wherever the
+                // folder moves.
                 File(path: Template.schemaName, text: PluginManifest.schema),
                 File(path: ".gitignore", text: ".build/\n*.so\n"),
             ]
@@ -33,14 +34,16 @@ extension Scaffold {
     }
 }
 
-/// What the templates have in common.
+/// Parts that several templates share.
 enum Template {
     static let schemaName = "plugin-manifest.schema.json"
 
-    /// The versions of the host that a new plugin is for: this one, and all up to the next major.
+    /// The host versions that a new plugin accepts: this one, and all others up to the next major one.
     static var hostVersions: String { ">=\(portolanVersion) <1.0.0" }
 
-    /// Loads URLs as a user does. Each of `checks` is a line of its own.
+    /// The script that loads URLs as a user does.
+    ///
+    /// - Parameter checks: calls of the script's functions, one a line.
     static func test(_ checks: String) -> Scaffold.File {
         let text = #"""
             #!/bin/sh
@@ -79,7 +82,7 @@ enum Template {
         return Scaffold.File(path: "test.sh", text: text + checks + end, isExecutable: true)
     }
 
-    /// The manifest of a plugin that has a library of its own; plain JSON, for every tool.
+    /// The manifest of a plugin with its own library; plain JSON, for every tool.
     static func manifest(_ name: PluginName, description: String) -> Scaffold.File {
         let text = """
             {
@@ -112,7 +115,7 @@ enum Template {
 
     static func manifestName(_ name: PluginName) -> String { name.scheme + PluginManifest.fileNameEnd }
 
-    /// How a Makefile names the command, and tests by it.
+    /// The Makefile rule that tests the plugin with the command.
     static func testRule(_ name: PluginName, _ origin: CommandOrigin, needs: String) -> String {
         """
         test:\(needs.isEmpty ? "" : " \(needs)")
@@ -120,7 +123,7 @@ enum Template {
         """
     }
 
-    /// README.md's end.
+    /// The end of README.md.
     static func installing(_ name: PluginName, files: String) -> String {
         """
         ## Use it

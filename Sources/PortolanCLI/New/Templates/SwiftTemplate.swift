@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A new plugin in Swift, on the kit.
+/// A new plugin in Swift, which uses the kit.
 struct SwiftTemplate {
     let name: PluginName
     let origin: CommandOrigin
@@ -8,7 +8,7 @@ struct SwiftTemplate {
     let kit: String
 
     private var module: String { "\(name.title)Plugin" }
-    /// No type of the kit's, whatever the name.
+    /// A name that no type of the kit has, whatever the plugin's name.
     private var handler: String { "\(name.title)SchemeHandler" }
 
     var files: [Scaffold.File] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rule for each label of a domain in which some text runs from right to left.
+/// The rule for each label of a domain that contains right-to-left text.
 ///
-/// A label runs in one direction, which its first character decides, and starts and ends such that it is not shown mixed up with its
-/// neighbours.
+/// A label has one direction, which its first character decides. Its start and end must keep it from being displayed
+/// mixed with its neighbours.
 ///
 /// RFC 5893 §2
 enum BidiRule {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the rules for labels ask about a code point.
+/// The properties of a code point that the rules for labels use.
 struct CodePointProperties {
     let bidi: BidiClass
     let joining: JoiningType
@@ -15,14 +15,14 @@ struct CodePointProperties {
     }
 }
 
-/// The Bidi_Class of a code point: how it behaves where text runs from right to left.
+/// The Bidi_Class of a code point: its behaviour in right-to-left text.
 ///
 /// UAX 9 §3.2
 enum BidiClass: UInt8 {
     case leftToRight, rightToLeft, arabicLetter, arabicNumber
     case europeanNumber, europeanSeparator, commonSeparator, europeanTerminator
     case otherNeutral, boundaryNeutral, nonspacingMark
-    /// White space, separators, and what controls the direction.
+    /// White space, separators, and direction controls.
     case other
 }
 
@@ -30,9 +30,9 @@ enum BidiClass: UInt8 {
 ///
 /// The Unicode Standard §9.2
 enum JoiningType: UInt8 {
-    /// On neither; and what makes others join, of which no rule speaks.
+    /// On neither side. Also code points that make others join, because no rule concerns them.
     case none
     case left, right, dual
-    /// It stands between letters that connect as if it were not there.
+    /// Ignored between letters that connect.
     case transparent
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns the domain names that people write into those that the DNS knows.
+/// Converts the domain names that people write to those that the DNS knows.
 ///
-/// The URL Standard fixes what UTS 46 leaves open: processing is non-transitional, the rules for joiners and for text that runs from right
-/// to left are checked, hyphens may stand anywhere, ASCII characters are restricted by the URL parser alone, and the limits of the DNS
-/// (63 bytes a label, 253 a name) are the resolver's concern.
+/// The URL Standard decides what UTS 46 leaves open. Processing is non-transitional. The rules for joiners and for
+/// right-to-left text are checked. Hyphens may stand anywhere. Only the URL parser restricts ASCII characters. The
+/// limits of the DNS (63 bytes a label, 253 a name) are the resolver's concern.
 ///
 /// UTS 46 §4, WHATWG URL §3.3
 enum IDNA {
-    /// How many bytes a domain may have, in UTF-8 and without percent-encoding, for labels in it to be encoded; in ASCII as many, so
-    /// that the result is a domain, too.
+    /// The longest domain in bytes, in UTF-8 and without percent-encoding, whose labels are encoded. The same limit
+    /// applies to the ASCII result, so that the result is a domain, too.
     ///
-    /// Punycode inserts in the middle, which costs the square of a label's length. A name that the DNS can hold, whose characters are at most
-    /// as many as its bytes are in ASCII, needs less than 1,100 bytes.
+    /// Punycode inserts in the middle, which costs the square of a label's length. A name that the DNS can hold has at
+    /// most as many characters as bytes in ASCII, and needs less than 1,100 bytes.
     static let longestDomain = 4096
 
-    /// The rule that a domain breaks, and the offset where, in bytes: that of the code point, or else that of the label.
+    /// The rule that a domain violates, and the byte offset of the code point, or otherwise of the label.
     struct Failure: Error, Equatable {
         let violation: IDNAViolation
         let offset: Int
     }
 
-    /// Maps, normalises and checks a domain, and puts each label beyond ASCII into its `xn--` form.
+    /// Maps, normalises and checks a domain, and converts each label beyond ASCII to its `xn--` form.
     ///
-    /// The result may hold ASCII characters that no URL's domain may hold.
+    /// The result may contain ASCII characters that are not allowed in a URL's domain.
     ///
-    /// - Complexity: the square of a label's length at worst, which is limited.
+    /// - Complexity: at worst the square of a label's length, which is limited.
     static func ascii(_ domain: String) throws(Failure) -> [UInt8] {
         guard domain.utf8.count <= longestDomain else { throw Failure(violation: .tooLong, offset: 0) }
         let labels = try labels(of: domain)
@@ -61,7 +61,7 @@ enum IDNA {
             mapped.removeAll(keepingCapacity: true)
             guard IDNATable.map(scalar.value, into: &mapped) else { throw Failure(violation: .disallowedCodePoint, offset: offset) }
             offset += UTF8.width(scalar)
-            // Labels are cut before they are normalised: the dot takes no part in a composition.
+            // Labels are split before they are normalised, because the dot takes part in no composition.
             for codePoint in mapped {
                 if codePoint == UInt32(UInt8(ascii: ".")) { try endLabel() } else { current.append(codePoint) }
             }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A label of a domain, normalised and valid by all rules but that for text from right to left, which is one of the whole domain.
+/// A label of a domain, normalised and valid by all rules except that for right-to-left text, which applies to a whole
+/// domain.
 struct IDNALabel {
-    /// The text; that of an `xn--` label is decoded.
+    /// The text, decoded if it is an `xn--` label.
     let codePoints: [UInt32]
-    /// What stands for it in a domain of ASCII.
+    /// The form of the label in an ASCII domain.
     let ascii: [UInt8]
 
-    /// Reads a label, which may be empty, from code points that are mapped already.
+    /// Reads a label, which may be empty, from code points that are already mapped.
     ///
     /// UTS 46 §4, steps 2 and 4; §4.1; §4.2
     init(mapped: [UInt32]) throws(IDNAViolation) {
@@ -34,7 +35,7 @@ struct IDNALabel {
         if !JoinerRule.allows(codePoints) { throw .misplacedJoiner }
     }
 
-    /// Whether it makes its domain one that is under the rule for text from right to left: a "Bidi domain name".
+    /// Whether the label makes its domain a "Bidi domain name", to which the rule for right-to-left text applies.
     var hasRightToLeft: Bool {
         codePoints.contains { codePoint in
             guard codePoint >= 0x80 else { return false }

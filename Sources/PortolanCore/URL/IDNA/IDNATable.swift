@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What UTS 46 and the rules that it calls upon have to know of each code point.
+/// The data for each code point that UTS 46 and the rules to which it refers need.
 ///
-/// The tables are arrays of integers that the optimiser turns into constant data: nothing is built when a program starts. In each, the low 21
-/// bits of a record are a code point. Where records are runs, one ends where the next starts.
+/// The tables are arrays of integers that the optimiser turns into constant data: nothing is built when a program
+/// starts. In each table, the low 21 bits of a record are a code point. If the records are runs, one ends where the
+/// next starts.
 ///
-/// Code points that are not valid by UTS 46 have whatever properties those before them have: no rule comes to them.
+/// Code points that are not valid by UTS 46 have the properties of the code points before them, because no rule reads
+/// them.
 ///
-/// - Complexity: a binary search for each question.
+/// - Complexity: a binary search for each look-up.
 enum IDNATable {
-    /// Bits 21 to 23 of `mapping`; what the bits from 24 on, the value, mean.
+    /// Bits 21 to 23 of `mapping`. They define the meaning of the value, the bits from 24 on.
     enum MappingStatus: UInt8 {
         case valid, disallowed, ignored
         /// The run is mapped to a run that starts at the value.
         case mappedToRun
-        /// The first and every second are mapped to the one that follows, which is valid: capital and small letters in turn.
+        /// The first code point and every second one after it are mapped to the next one, which is valid: capital and
+        /// small letters alternate.
         case mappedToNext
-        /// Each is mapped to as many of `mappingTargets` as bits 40 on say; those of the first start where bits 24 to 39 say.
+        /// Each code point is mapped to a sequence of `mappingTargets`. Bits 40 and up are its length. Bits 24 to 39
+        /// are the start of the sequence for the first code point.
         case mappedToSequence
     }
 
-    /// Appends what a code point is mapped to, nothing if it is ignored, or itself if it is valid.
+    /// Appends the mapping of a code point: nothing if it is ignored, or itself if it is valid.
     ///
     /// - Returns: whether it is allowed.
     static func map(_ codePoint: UInt32, into output: inout [UInt32]) -> Bool {
@@ -41,7 +45,7 @@ enum IDNATable {
         return true
     }
 
-    /// How a code point that is by itself is treated.
+    /// The status of one code point. In a run of `mappedToNext`, the small letters are valid.
     static func status(of codePoint: UInt32) -> MappingStatus {
         let record = run(holding: codePoint, in: mapping)
         let status = status(in: record)
@@ -58,7 +62,8 @@ enum IDNATable {
         UInt8(truncatingIfNeeded: run(holding: codePoint, in: combiningClasses) >> 21)
     }
 
-    /// The primary composite of two code points. In `compositions`, the first stands in bits 42 on and the second in bits 21 to 41.
+    /// The primary composite of two code points. In `compositions`, the first is in bits 42 and up, the second in bits
+    /// 21 to 41.
     static func composite(of first: UInt32, _ second: UInt32) -> UInt32? {
         let key = UInt64(first) << 21 | UInt64(second)
         let index = firstIndex(below: compositions.count) { compositions[$0] >> 21 >= key }
@@ -66,7 +71,7 @@ enum IDNATable {
         return start(of: compositions[index])
     }
 
-    /// The two code points that a primary composite is made of.
+    /// The two code points that form a primary composite.
     static func pair(of composite: UInt32) -> (UInt32, UInt32)? {
         let index = firstIndex(below: compositionsByComposite.count) {
             start(of: compositions[Int(compositionsByComposite[$0])]) >= composite
@@ -81,12 +86,13 @@ enum IDNATable {
 
     private static func start(of record: some BinaryInteger) -> UInt32 { UInt32(truncatingIfNeeded: record) & 0x1F_FFFF }
 
-    /// The last record that starts at a code point or before it; the first record of each table starts at zero.
+    /// The last record that starts at or before a code point. The first record of each table starts at zero.
     private static func run<Word: FixedWidthInteger>(holding codePoint: UInt32, in table: [Word]) -> Word {
         table[firstIndex(below: table.count) { start(of: table[$0]) > codePoint } - 1]
     }
 
-    /// The first index for which a condition holds that holds for all after it; `count` if there is none.
+    /// The first index for which `condition` holds; `count` if there is none. `condition` must hold for all later
+    /// indices, too.
     private static func firstIndex(below count: Int, where condition: (Int) -> Bool) -> Int {
         var range = 0..<count
         while !range.isEmpty {

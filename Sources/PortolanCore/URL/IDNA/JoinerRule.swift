@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the two invisible characters that join letters, or keep them apart, may stand: where they make a difference to be seen.
+/// Where the two invisible characters that join or separate letters are allowed: only where they have a visible effect.
 ///
 /// RFC 5892 §A.1 and §A.2
 enum JoinerRule {
@@ -9,7 +9,7 @@ enum JoinerRule {
     /// The combining class of viramas.
     private static let virama: UInt8 = 9
 
-    /// - Complexity: linear; what is transparent between two joiners is passed over once from each.
+    /// - Complexity: linear; transparent code points between two joiners are visited once from each.
     static func allows(_ label: [UInt32]) -> Bool {
         label.indices.allSatisfy { index in
             switch label[index] {
@@ -24,7 +24,7 @@ enum JoinerRule {
         index > 0 && IDNATable.combiningClass(of: label[index - 1]) == virama
     }
 
-    /// Whether the letters on both sides, past what is transparent, would connect.
+    /// Whether the letters on both sides would connect. Transparent code points are ignored.
     private static func breaksConnection(at index: Int, in label: [UInt32]) -> Bool {
         let before = label[..<index].lazy.reversed().map { IDNATable.properties(of: $0).joining }.first { $0 != .transparent }
         let after = label[(index + 1)...].lazy.map { IDNATable.properties(of: $0).joining }.first { $0 != .transparent }

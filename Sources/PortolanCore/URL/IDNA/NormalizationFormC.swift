@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Unicode's Normalization Form C, for code points that UTS 46 has for valid.
+/// Unicode's Normalization Form C, for code points that are valid by UTS 46.
 ///
-/// Those never have to be taken apart but to be put together again: each that could is a pair, and what is made of the pair is the same
-/// code point. So one table serves both ways; the script that writes it makes sure that this is so. The standard library has this form as
-/// SPI only.
+/// These code points are decomposed only to be composed again. Each decomposition is a pair, and the composite of the
+/// pair is the same code point. One table therefore serves both directions. The script that writes the table verifies
+/// this. The standard library has this form as SPI only.
 ///
 /// UAX 15
 enum NormalizationFormC {
-    /// - Complexity: linear, but for marks out of their order, which cost the square of how many stand in a row.
+    /// - Complexity: linear, except for marks out of order, which cost the square of the number of adjacent marks.
     static func normalized(_ input: [UInt32]) -> [UInt32] {
         if input.allSatisfy({ $0 < 0x300 }) { return input }
         var codePoints: [(value: UInt32, combiningClass: UInt8)] = []
@@ -27,7 +27,7 @@ enum NormalizationFormC {
         }
     }
 
-    /// Puts the marks that follow a base in the order of their classes, and leaves those of one class in theirs.
+    /// Sorts the marks after a base by their classes, and keeps the order within one class.
     private static func sortMarks(of codePoints: inout [(value: UInt32, combiningClass: UInt8)]) {
         for index in codePoints.indices {
             let mark = codePoints[index]
@@ -45,7 +45,8 @@ enum NormalizationFormC {
         var output: [UInt32] = []
         output.reserveCapacity(codePoints.count)
         var base: Int?
-        // The class of what stands between the base and the next code point: those of the same class or a higher one block it.
+        // The class of the last code point between the base and the next one. The same class or a higher one blocks the
+        // composition.
         var blocking: UInt8?
         for (value, combiningClass) in codePoints {
             let isBlocked = blocking.map { $0 == 0 || $0 >= combiningClass } ?? false
@@ -67,7 +68,8 @@ enum NormalizationFormC {
     }
 }
 
-/// The syllables of Korean, which are composed by arithmetic: of a consonant and a vowel, and of such a syllable and a final consonant.
+/// The syllables of Korean, which are composed by arithmetic: from a consonant and a vowel, and from such a syllable
+/// and a final consonant.
 ///
 /// The Unicode Standard §3.12
 private enum Hangul {
@@ -75,7 +77,8 @@ private enum Hangul {
     private static let initials: Range<UInt32> = 0x1100..<0x1113
     private static let vowels: Range<UInt32> = 0x1161..<0x1176
     private static let finals: Range<UInt32> = 0x11A8..<0x11C3
-    /// How many syllables have the same consonant and vowel: one without a final, and one with each.
+    /// The number of syllables with the same consonant and vowel: one without a final consonant, and one with each of
+    /// them.
     private static let perVowel: UInt32 = 28
     private static let perInitial: UInt32 = 21 * perVowel
 

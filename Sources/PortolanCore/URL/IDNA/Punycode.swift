@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes any text in letters, digits and hyphens.
+/// Encodes any text in letters, digits and hyphens.
 ///
-/// What is ASCII comes first, then for each other code point, in order of their values, how far it is from the one before: one number for
-/// value and place together, with its lowest digit first, where the threshold of each digit tells whether another one follows.
+/// The ASCII characters come first. For each other code point, in order of their values, the distance from the previous
+/// one follows. It is one number for value and position together, lowest digit first. The threshold of each digit
+/// decides whether another digit follows.
 ///
 /// RFC 3492
 enum Punycode {
@@ -16,7 +17,7 @@ enum Punycode {
     private static let firstCodePoint = 0x80
     private static let delimiter = UInt32(UInt8(ascii: "-"))
 
-    /// The text, or nil where it is not the encoding of any.
+    /// Returns the decoded text, or nil if the input is not the encoding of any text.
     ///
     /// - Complexity: the square of the length; the caller limits it.
     ///
@@ -25,7 +26,7 @@ enum Punycode {
         guard input.allSatisfy({ $0 < 0x80 }) else { return nil }
         var output: [UInt32] = []
         var position = input.startIndex
-        // A delimiter at the very start is none, and no digit either.
+        // A delimiter at the very start does not count as one, and is no digit either.
         if let last = input.lastIndex(of: delimiter), last > input.startIndex {
             output = Array(input[..<last])
             position = last + 1
@@ -48,7 +49,7 @@ enum Punycode {
         return output
     }
 
-    /// The encoding of a text of code points, without the prefix that says that it is one.
+    /// Returns the encoding of a text of code points, without the `xn--` prefix.
     ///
     /// - Complexity: the length times the number of different code points beyond ASCII; the caller limits it.
     ///
@@ -77,7 +78,8 @@ enum Punycode {
         return output
     }
 
-    /// Reads a number of digits up to the first that is below its threshold; nil if there is none, or if it is too large.
+    /// Reads a number, up to the first digit that is below its threshold; nil if there is no such digit, or if the
+    /// number is too large.
     private static func number(in input: ArraySlice<UInt32>, at position: inout Int, bias: Int) -> Int? {
         var result = 0
         var weight = 1

@@ -5,35 +5,36 @@ import PortolanTransport
 import PortolanHTTPSyntax
 
 extension HTTP2Connection {
-    /// What a connection keeps about bytes that come in.
+    /// The receive state of a connection.
     struct Receiving {
-        /// What a window is before a setting or an update changes it (RFC 9113 §6.9.2).
+        /// The size of a window before a setting or an update changes it (RFC 9113 §6.9.2).
         static let protocolWindow = 65_535
 
         let options: HTTP2Session.Options
-        /// A field section that takes more than that, when it is decoded, ends the connection.
+        /// The maximum decoded size of a field section, in bytes. A larger section ends the connection.
         let largestDecodedSection: Int
         var scanner = HTTP2FrameScanner()
         var flood: HTTP2FloodLimit
-        /// Bytes that arrived inside a call of the session.
+        /// Bytes that arrived during a call of the session.
         var held = ByteBuffer()
         var isBusy = false
-        /// Whether the server's first frame was what it has to be.
+        /// Whether the server's first frame was the required SETTINGS frame.
         var isGreeted = false
-        /// The field section that arrives.
+        /// The field section that is being received.
         var section: HTTP2FieldSection?
-        /// Bytes of it, decoded, as HTTP/2 counts them.
+        /// The decoded size of the section in bytes, as HTTP/2 counts it.
         var sectionSize = 0
-        /// Whether it takes more than one frame.
+        /// Whether the section spans more than one frame.
         var isSectionSplit = false
-        /// Violations that end a stream, or the connection: which one shows in what nghttp2 sends.
+        /// Violations that end a stream or the connection. The frames that nghttp2 sends show which of them ends.
         var violations: [HTTP2Violation] = []
-        /// What the server may send on each stream beyond what nghttp2 knows of, until it has acknowledged our settings.
+        /// Bytes that the server may send on each stream beyond the window that nghttp2 knows, until the server has
+        /// acknowledged the client's settings.
         var unacknowledgedWindow = HTTP2ReceiveWindow.streamStart - protocolWindow
         var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.connection)
-        /// The largest window on which the server lets us send, before its settings apply.
+        /// The largest send window of all streams, before the server's settings apply.
         var largestSendWindow = 0
-        /// The window with which the server has streams begin, before its settings apply.
+        /// The initial send window of new streams, before the server's settings apply.
         var initialSendWindow = protocolWindow
 
         init(_ limits: HTTPLimits) {
@@ -45,14 +46,16 @@ extension HTTP2Connection {
                     HTTP2Setting(parameter: .initialWindowSize, value: UInt32(HTTP2ReceiveWindow.streamStart)),
                     HTTP2Setting(parameter: .maxHeaderListSize, value: UInt32(list)),
                     HTTP2Setting(parameter: .noRFC7540Priorities, value: 1),
-                    // nghttp2 counts each part of a frame's header that arrives by itself; the flood limit counts frames.
+                    // nghttp2 counts each part of a frame header that arrives separately. The flood limit counts
+                    // frames.
                 ], continuations: 9 * continuations)
-            // A server that goes beyond the limit by mistake fails the one stream; a bomb fails the connection.
+            // A server that exceeds the limit by mistake fails only the one stream. A decompression bomb fails the
+            // connection.
             largestDecodedSection = max(4 * list, 1 << 20)
             flood = HTTP2FloodLimit(continuations: continuations)
         }
 
-        /// The field section as HTTP/2 counts it: with 32 bytes more for each field (RFC 9113 §6.5.2).
+        /// The limit of a field section as HTTP/2 counts it: with 32 more bytes for each field (RFC 9113 §6.5.2).
         private static func largestFieldList(_ limits: HTTPLimits) -> Int {
             let (section, most) = (max(limits.fieldSection, limits.trailerSection), 16 << 20)
             return min(max(section, 1024), most) + 32 * min(max(limits.fieldCount, 1), 60_000)
@@ -72,7 +75,7 @@ extension HTTP2Connection: ByteConnectionReceiver {
 
     func transportIsWritable() { flush() }
 
-    /// Bytes that a call from inside the session brought.
+    /// Processes bytes that arrived during a call of the session.
     func processHeld() {
         while !receiving.held.isEmpty, !receiving.isBusy, !sending.isBusy {
             let held = receiving.held
@@ -86,11 +89,12 @@ extension HTTP2Connection: ByteConnectionReceiver {
         let breach = feed(bytes)
         receiving.isBusy = false
         if let breach { end(breach, breach.errorCode) }
-        // The connection was closed from inside.
+        // The connection may have been closed during that call.
         endTransport()
     }
 
-    /// Gives the session what came, one frame at a time: the answer to a frame leaves before the next frame is judged, however they arrive.
+    /// Feeds the session with the received bytes, one frame at a time. The reaction to a frame is sent before the next
+    /// frame is checked, however the frames arrive.
     private func feed(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
         var (fed, offset) = (0, 0)
         while let found = receiving.scanner.next(in: bytes, from: &offset) {
@@ -99,11 +103,11 @@ extension HTTP2Connection: ByteConnectionReceiver {
             fed = found.start
             let stream = found.frame.stream == 0 ? nil : streams.find(found.frame.stream)
             if let breach = receiving.flood.take(found, isOpen: stream != nil, now: transport?.loop.now ?? 0) { return breach }
-            // nghttp2 passes over all priorities of RFC 7540 (RFC 9113 §6.3).
+            // nghttp2 ignores all priorities of RFC 7540 (RFC 9113 §6.3).
             if found.frame.type == .priority, found.frame.stream == 0 { return .frame }
             failPrematureContent(found.frame)
         }
-        // nghttp2 judges a frame by its header, before the length of its padding has come.
+        // nghttp2 checks a frame by its header, before the length of its padding has arrived.
         if let frame = receiving.scanner.frameAwaitingPadding {
             let start = max(fed, bytes.byteCount - HTTP2FrameScanner.headerLength)
             if let breach = feedSession(bytes.extracting(fed..<start)) { return breach }
@@ -113,8 +117,8 @@ extension HTTP2Connection: ByteConnectionReceiver {
         return feedSession(bytes.extracting(fed..<bytes.byteCount))
     }
 
-    /// nghttp2 takes content without a head for an error of the connection; it is one of the stream (RFC 9113 §8.1.1). Of frames that are too long
-    /// nghttp2 decides.
+    /// Fails a stream whose content arrives before its head. nghttp2 treats this as a connection error, but it is a
+    /// stream error (RFC 9113 §8.1.1). nghttp2 decides about frames that are too long.
     private func failPrematureContent(_ frame: HTTP2Frame) {
         guard isActive, frame.type == .data, frame.length <= HTTP2Frame.mostLength, let stream = streams.find(frame.stream),
             !stream.hasBegun
@@ -126,7 +130,7 @@ extension HTTP2Connection: ByteConnectionReceiver {
         if bytes.byteCount > 0, isActive, let error = session?.receive(bytes, for: self) {
             return HTTP2ProtocolRule(HTTP2Violation(error: error), error.errorCode)
         }
-        // What nghttp2 sends tells which streams end, and whether the connection does.
+        // The frames that nghttp2 sends show which streams end, and whether the connection ends.
         if session?.owesVerdict == true || !receiving.violations.isEmpty { flushViolations() }
         return nil
     }
@@ -197,7 +201,7 @@ extension HTTP2Connection {
     func didReceive(_ settings: [HTTP2Setting]) {
         guard isActive else { return }
         receiving.isGreeted = true
-        // An error of the connection (RFC 9113 §6.9.2); nghttp2 resets the stream alone.
+        // This is a connection error (RFC 9113 §6.9.2), but nghttp2 resets only the stream.
         let window = settings.last { $0.parameter == .initialWindowSize }.map { Int($0.value) } ?? receiving.initialSendWindow
         if receiving.largestSendWindow + window - receiving.initialSendWindow > Int(Int32.max) {
             return end(.windowUpdate, .flowControlError)
@@ -209,7 +213,7 @@ extension HTTP2Connection {
 
     func didReceive(_ violation: HTTP2Violation) { receiving.violations.append(violation) }
 
-    /// Streams that end in order have left before that.
+    /// A stream that ended in order has already left the table.
     func didClose(_ number: Int32, _ code: HTTP2ErrorCode) {
         if let stream = streams.find(number), !stream.awaitsReport { stream.receiveReset(code) }
     }

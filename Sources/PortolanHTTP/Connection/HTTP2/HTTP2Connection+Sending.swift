@@ -4,28 +4,29 @@ import PortolanCore
 import PortolanTransport
 
 extension HTTP2Connection {
-    /// What a connection keeps about bytes that go out.
+    /// The send state of a connection.
     struct Sending {
-        /// What is written at once.
+        /// Bytes per write.
         static let writeSize = 64 << 10
-        /// How often that is done before others have their turn.
+        /// How many writes are made before other work on the event loop runs.
         static let writesInTurn = 4
-        /// Bytes that are written although the transport is full (``HTTP2Connection/flushViolations()``); nghttp2 lets 1000 answers wait, of 17 bytes.
+        /// How many bytes are written although the transport is full (``HTTP2Connection/flushViolations()``). nghttp2
+        /// queues up to 1000 replies of 17 bytes.
         static let mostBeyondFull = 32 << 10
 
         var isBusy = false
         var isFlushPlanned = false
-        /// Bytes that were written since the transport was full.
+        /// Bytes that were written since the transport became full.
         var beyondFull = 0
-        /// Whether bodies wait although the server's window has room: more than control frames is not to leave.
+        /// Whether bodies wait although the server's window has room, because only control frames may be sent.
         var holdsBodies = false
-        /// Streams whose body waits for that.
+        /// Streams whose body waits because of `holdsBodies`.
         var heldBodies: [Int32] = []
         /// Empty between two writes.
         var output: [UInt8] = []
-        /// What is reported once the session may be called again.
+        /// Reports to deliver once the session may be called again.
         var reports: [Report] = []
-        /// With which the session has ended the connection.
+        /// The code with which the session has ended the connection.
         var goAwayCode: HTTP2ErrorCode?
     }
 
@@ -37,7 +38,8 @@ extension HTTP2Connection {
         case notSent(HTTP2Stream, HTTP2LibraryError)
     }
 
-    /// Frames of all streams that are submitted in one turn leave together, at its end.
+    /// Schedules a flush. Frames of all streams that are submitted in one event-loop iteration are sent together, at
+    /// its end.
     func flushSoon() {
         guard !receiving.isBusy, !sending.isFlushPlanned, let loop = transport?.loop else { return }
         sending.isFlushPlanned = true
@@ -47,7 +49,7 @@ extension HTTP2Connection {
         }
     }
 
-    /// The same, after others have had a turn.
+    /// Schedules a flush after other work on the event loop.
     private func flushLater() {
         guard !sending.isFlushPlanned, let loop = transport?.loop else { return }
         sending.isFlushPlanned = true
@@ -57,7 +59,8 @@ extension HTTP2Connection {
         }
     }
 
-    /// Sends what the session has to send, as far as the transport takes it: the rest stays in the session, and bodies are not read.
+    /// Sends the session's output as far as the transport accepts it. The rest stays in the session, and bodies are not
+    /// read.
     func flush() {
         guard isActive, !receiving.isBusy, !sending.isBusy else { return }
         resumeHeldBodies()
@@ -66,7 +69,7 @@ extension HTTP2Connection {
             guard writes < Sending.writesInTurn else { return flushLater() }
             writes += 1
             let hasWritten = write(to: transport)
-            // A request may be dropped and nothing written.
+            // A request may have been dropped although nothing was written.
             report()
             guard hasWritten else { break }
         }
@@ -74,11 +77,11 @@ extension HTTP2Connection {
         processHeld()
     }
 
-    /// - Returns: whether anything was left to send.
+    /// - Returns: whether there was anything to send.
     private func write(to transport: any ByteConnection) -> Bool {
         guard let session else { return false }
         sending.isBusy = true
-        // The session calls back: nobody may access `sending` for longer than a statement.
+        // The session calls back, so no access to `sending` may last longer than a statement.
         var output: [UInt8] = []
         swap(&output, &sending.output)
         let error = session.send(into: &output, atMost: Sending.writeSize, for: self)
@@ -93,8 +96,8 @@ extension HTTP2Connection {
         return !isEmpty
     }
 
-    /// Sends control frames even where the transport is full, for the session to decide what a violation ends. A peer that reads nothing must not
-    /// keep the streams from failing. Answers that such a peer provokes are limited.
+    /// Sends control frames even if the transport is full, so that the session decides what a violation ends. A peer
+    /// that reads nothing must not keep the streams from failing. The replies that such a peer provokes are limited.
     func flushViolations() {
         sending.holdsBodies = true
         if let transport, isActive, !sending.isBusy {
@@ -105,7 +108,7 @@ extension HTTP2Connection {
         receiving.violations.removeAll()
     }
 
-    /// The end of the connection.
+    /// Sends the last control frames of the connection.
     func flushLast() {
         sending.holdsBodies = true
         if let transport { _ = write(to: transport) }
@@ -136,9 +139,10 @@ extension HTTP2Connection {
         if let code = sending.goAwayCode { end(code) }
     }
 
-    /// nghttp2 has ended the connection.
+    /// Ends the connection, because nghttp2 has ended it.
     private func end(_ code: HTTP2ErrorCode) {
-        // It decodes no name or value of more than 64 KiB (`NGHTTP2_HD_MAX_NV` in nghttp2_hd.h), which takes several frames.
+        // nghttp2 decodes no name or value of more than 64 KiB (`NGHTTP2_HD_MAX_NV` in nghttp2_hd.h). Such a section
+        // spans several frames.
         let isTooLong = code == .compressionError && receiving.isSectionSplit
         end(isTooLong ? .fieldSectionTooLarge : HTTP2ProtocolRule(receiving.violations.last, code), code)
     }
@@ -162,7 +166,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
             stream.didSendBody(frame.length, isLast: frame.endsStream)
             if frame.length > 0 { sending.reports.append(.body(stream, frame.length)) }
             if frame.endsStream { sending.reports.append(.requestSent(stream)) }
-        // Streams that we reset have left the table; nghttp2 resets the others.
+        // Streams that the client reset have left the table. nghttp2 resets the others.
         case .resetStream:
             guard let stream = streams.find(frame.stream) else { return }
             stream.awaitsReport = true

@@ -4,16 +4,16 @@ import PortolanCore
 import PortolanTransport
 import PortolanHTTPSyntax
 
-/// An HTTP/2 connection: carries many exchanges at once, each on a stream. In the turns of its loop only.
+/// An HTTP/2 connection. It carries many exchanges at once, each on a stream. On the event loop only.
 ///
-/// The protocol's state machine is an ``HTTP2Session``. Content goes from the receive buffer to the exchange as it lies there. Frames that are
-/// submitted in one turn leave in one write at its end.
+/// The protocol's state machine is an ``HTTP2Session``. Content goes from the receive buffer to the exchange without a
+/// copy. Frames that are submitted in one event-loop iteration are sent in one write at its end.
 ///
 /// RFC 9113
 final class HTTP2Connection {
     enum State {
         case open
-        /// Takes no more streams; those that it has go on.
+        /// Accepts no more streams. Its open streams continue.
         case retired
         /// Waits for the transport to end.
         case closing
@@ -24,29 +24,29 @@ final class HTTP2Connection {
     let key: ConnectionKey
     let limits: HTTPLimits
     let expectation: ExpectationPolicy
-    /// What is the same for each stream's report.
+    /// The part of the report that is the same for each stream.
     let base: TransferReport
     private weak var pool: ConnectionPool?
     private(set) var transport: (any ByteConnection)?
-    /// `nil` where there is no memory for it.
+    /// `nil` if there is no memory for it.
     let session: HTTP2Session?
 
     private(set) var state = State.open
     private(set) var idleSince: UInt64?
     private(set) var streams = HTTP2StreamTable()
-    /// Streams that are open, and those that are about to be.
+    /// Number of streams that are open, or about to be.
     private var openCount = 0
     private var exchangeCount = 0
     /// Whether a response has come to its end.
     var hasAnswered = false
     private var nextNumber: Int32 = 1
-    /// How many streams the server allows at once; until its settings arrive what it should allow at least (RFC 9113 §6.5.2), which is also nghttp2's
-    /// assumption.
+    /// How many streams the server allows at once. Until its settings arrive, this is the least that a server should
+    /// allow (RFC 9113 §6.5.2), which nghttp2 assumes, too.
     private var streamLimit = HTTP2Connection.assumedStreamLimit
     private static let assumedStreamLimit = 100
-    /// Streams from this number on wait because the server allows none at all.
+    /// Streams from this number on wait, because the server allows none.
     private var firstHeld: Int32?
-    /// How long they wait.
+    /// How long these streams wait.
     private let patience: Duration
     private var impatience: ScheduledTimer?
 
@@ -54,7 +54,7 @@ final class HTTP2Connection {
 
     var receiving: Receiving
     var sending = Sending()
-    /// What the streams' windows may still grow by together.
+    /// By how many bytes the windows of all streams together may still grow.
     var growthBudget = HTTP2ReceiveWindow.growthLimit
 
     init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
@@ -68,7 +68,8 @@ final class HTTP2Connection {
         session = HTTP2Session(receiving.options)
     }
 
-    /// From now on the connection is the pool's, and `transport` belongs to the connection. Without a pool it closes when it carries nothing.
+    /// The connection belongs to the pool from now on, and `transport` belongs to the connection. Without a pool the
+    /// connection closes when it carries nothing.
     func join(_ pool: ConnectionPool?, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
@@ -89,12 +90,13 @@ final class HTTP2Connection {
 
 extension HTTP2Connection: PooledConnection {
     var isMultiplexed: Bool { true }
-    /// Bytes that wait are frames, and no sign of an end, which the poller reports.
+    /// Unread bytes are frames and do not mean that the connection ended. The poller reports the end.
     var isAlive: Bool { isActive }
 
     var room: Int {
         guard case .open = state, session != nil else { return 0 }
-        // Where none is allowed loads wait here, with a limit, and not in the pool, which knows of none.
+        // If the server allows no stream, loads wait here, with a time limit. They do not wait in the pool, which
+        // enforces no limit.
         return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
     }
 
@@ -113,14 +115,15 @@ extension HTTP2Connection: PooledConnection {
         endTransport()
     }
 
-    /// No more streams from here on.
+    /// Accepts no more streams from now on.
     func retire() {
         guard case .open = state else { return }
         state = .retired
         pool?.retire(self, key)
     }
 
-    /// Sends what the session has to say at last, and closes the transport; later, where the session is busy in this very turn.
+    /// Sends the session's last frames and closes the transport. If the session is being called, this happens after
+    /// that call.
     func endTransport() {
         guard case .closing = state, !isTransportClosed, !receiving.isBusy, !sending.isBusy else { return }
         isTransportClosed = true
@@ -134,7 +137,7 @@ extension HTTP2Connection: PooledConnection {
 extension HTTP2Connection {
     /// Submits the request of `stream`.
     ///
-    /// - Returns: the stream's number; `nil` where the connection takes no streams any more.
+    /// - Returns: the stream's number; `nil` if the connection accepts no more streams.
     func open(_ stream: HTTP2Stream, _ fields: HTTP2FieldBlock, hasBody: Bool) -> Int32? {
         guard case .open = state, transport != nil, let number = session?.submit(fields, hasBody: hasBody) else { return nil }
         streams.append(stream, number: number)
@@ -144,12 +147,13 @@ extension HTTP2Connection {
         return number
     }
 
-    /// A stream is over for the connection, or never came to be.
+    /// Releases the place of a stream that has ended, or was never opened.
     ///
     /// - Parameters:
-    ///   - number: `nil` where it never had one.
-    ///   - growth: what it took of the budget.
-    ///   - code: with which the stream is reset, before another one gets its place; `nil` where the server knows.
+    ///   - number: `nil` if the stream never had a number.
+    ///   - growth: how much of the growth budget the stream used, in bytes.
+    ///   - code: the code with which the stream is reset, before another one gets its place; `nil` if the server knows
+    ///     that it ended.
     func release(_ number: Int32?, growth: Int, resetting code: HTTP2ErrorCode?) {
         if let number {
             streams.remove(number)
@@ -169,7 +173,7 @@ extension HTTP2Connection {
         case .open:
             guard openCount == 0 || !hadRoom && room > 0 else { return }
             if openCount == 0 { idleSince = transport?.loop.now }
-            // Without a pool nobody would ever use it, or close it.
+            // Without a pool the connection would never be used again, or closed.
             if let pool { pool.hasRoom(self, key) } else if openCount == 0 { close() }
         case .retired: if openCount == 0 { close() }
         case .closing, .closed: break
@@ -198,7 +202,7 @@ extension HTTP2Connection {
 // MARK: A server that allows no stream
 
 extension HTTP2Connection {
-    /// nghttp2 holds the request back until the server allows one, which it should do soon (RFC 9113 §6.5.2).
+    /// nghttp2 queues the request until the server allows a stream, which it should do soon (RFC 9113 §6.5.2).
     private func awaitPermission(_ number: Int32) {
         guard firstHeld == nil else { return }
         firstHeld = number
@@ -210,13 +214,13 @@ extension HTTP2Connection {
         (impatience, firstHeld) = (nil, nil)
     }
 
-    /// The streams that wait fail; the next load finds another connection, on which the server may allow some.
+    /// Fails the streams that wait. The next load finds another connection, on which the server may allow streams.
     private func patienceEnds() {
         guard let first = firstHeld else { return }
         stopWaiting()
         retire()
         let held = stride(from: first, to: nextNumber, by: 2).filter { streams.find($0) != nil }
-        // Or they would leave once the server allows it.
+        // Otherwise the requests would be sent once the server allows it.
         for number in held { session?.reset(number, .cancel) }
         failStreams(above: first - 1, .allowsNoStream(key, after: patience), eligibility: .seen)
         flushSoon()
@@ -227,9 +231,9 @@ extension HTTP2Connection {
 // MARK: Its end
 
 extension HTTP2Connection {
-    /// The server broke a rule in such a way that the connection can't go on.
+    /// Ends the connection, because the server broke a rule in such a way that the connection can't continue.
     ///
-    /// No request on it is sent again: the server may have acted on it.
+    /// No request on the connection is sent again, because the server may have acted on it.
     func end(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode) {
         guard isActive else { return }
         retire()

@@ -14,13 +14,13 @@ extension LoadError {
         return LoadError(.connectionLost, message: "\(key) ended the answer with \(code.name); \(remedy)")
     }
 
-    /// The server ended the connection with `GOAWAY`, and says that it did not process the request.
+    /// The server ended the connection with `GOAWAY`, and said that it did not process the request.
     static func notProcessed(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
         LoadError(
             .connectionLost, message: "\(key) ended the connection with GOAWAY (\(code.name)) and did not complete the response; try again")
     }
 
-    /// The server has said that it serves no request at all on the connection, and nothing else since.
+    /// The server has said that it allows no request on the connection, and has not changed that.
     static func allowsNoStream(_ key: ConnectionKey, after time: Duration) -> LoadError {
         LoadError(
             .timedOut,
@@ -28,10 +28,10 @@ extension LoadError {
                 + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
     }
 
-    /// The server broke a rule of HTTP/2 on a connection, or on a stream, that ends it.
+    /// The server broke a rule of HTTP/2, which ends the connection or the stream.
     ///
     /// - Parameters:
-    ///   - code: what the server received in GOAWAY or RST_STREAM.
+    ///   - code: the code that the server received in GOAWAY or RST_STREAM.
     ///   - isGreeted: whether the server has shown that it speaks HTTP/2 at all.
     static func http2(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
         switch breach {
@@ -53,7 +53,7 @@ extension LoadError {
         }
     }
 
-    /// nghttp2 drops the HEADERS frame of the request.
+    /// nghttp2 dropped the HEADERS frame of the request.
     static func notSent(to key: ConnectionKey, _ error: HTTP2LibraryError) -> LoadError {
         switch error {
         case .frameSize: LoadError(.badRequest, message: "the fields of the request to \(key) take too many bytes to be sent; send fewer")

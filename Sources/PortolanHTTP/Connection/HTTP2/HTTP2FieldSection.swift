@@ -3,17 +3,17 @@
 import HTTPTypes
 import PortolanHTTPSyntax
 
-/// The fields of one HEADERS frame, checked one by one as they come: those of a response's head, or trailers.
+/// The fields of one HEADERS frame, checked one by one as they arrive. They are a response's head, or trailers.
 ///
-/// After the first fault nothing more is kept: the rest is decoded, so that HPACK stays in step, and dropped.
+/// After the first error no more fields are stored. The rest is decoded, so that HPACK stays in sync, and dropped.
 ///
 /// RFC 9113 §8.2, §8.3.2
 struct HTTP2FieldSection {
-    /// Of a head; `nil` in trailers.
+    /// The status of a head; `nil` in trailers.
     private(set) var status: Int?
     private(set) var fields = HTTPFields()
     private(set) var framing = FramingFields()
-    /// Of the fields, as an HTTP/1.1 message would have them, without the status line.
+    /// The size of the fields in bytes, as in an HTTP/1.1 message without its status line.
     private(set) var byteCount = 0
 
     private let isHead: Bool
@@ -23,7 +23,7 @@ struct HTTP2FieldSection {
     private var fault: HTTP2ResponseError?
     private let names = FieldNameTable.common
 
-    /// Of a response, final or not.
+    /// Makes a section for the head of a response, interim or final.
     init(headWithin limits: HTTPLimits) {
         self.init(limits, isHead: true)
         fields.reserveCapacity(min(mostFields, 16))
@@ -38,7 +38,7 @@ struct HTTP2FieldSection {
         mostBytes = isHead ? limits.fieldSection : limits.trailerSection
     }
 
-    /// Takes a field as HPACK has it: any bytes.
+    /// Takes a field as HPACK delivers it, with any bytes.
     mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>) {
         guard fault == nil else { return }
         do throws(HTTP2ResponseError) {
@@ -48,9 +48,9 @@ struct HTTP2FieldSection {
         }
     }
 
-    /// The section is complete.
+    /// Ends the section.
     ///
-    /// - Throws: the first rule that it breaks.
+    /// - Throws: the first rule that the section breaks.
     func end() throws(HTTP2ResponseError) {
         if let fault { throw fault }
         guard isHead else { return }
@@ -93,7 +93,7 @@ struct HTTP2FieldSection {
         return (name, FramingRole(of: name))
     }
 
-    /// Text goes in as such, which is quick; other octets as they are, as over HTTP/1.1.
+    /// Stores visible ASCII and spaces as text, which is fast, and other octets unchanged, as over HTTP/1.1.
     private static func field(_ name: HTTPField.Name, _ value: Span<UInt8>) throws(HTTP2ResponseError) -> HTTPField {
         guard !value.isEmpty else { return HTTPField(name: name, value: "") }
         guard !value[0].isBlank, !value[value.count - 1].isBlank else { throw HTTP2ResponseError(.fieldValue, value) }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Limits the frames of a peer that bring nothing: PING, SETTINGS, WINDOW_UPDATE, unknown ones, empty DATA and so on. A pure machine.
+/// Limits a peer's frames that make no progress: PING, SETTINGS, WINDOW_UPDATE, unknown frames, empty DATA and so on. A
+/// pure state machine.
 ///
-/// Each of them costs one credit. Time gives credit back, and so does everything that gets a transfer on: a long transfer may have any number of them,
-/// a connection on which nothing happens about a thousand in half a minute.
+/// Each of them costs one credit. Time gives credit back, and so does everything that advances a transfer. A long
+/// transfer may have any number of such frames, and an inactive connection about a thousand in half a minute.
 ///
 /// RFC 9113 §10.5
 struct HTTP2FloodLimit {
-    /// What a peer may send at once, and in each ``period`` after that.
+    /// How many frames a peer may send at once, and in each ``period`` after that.
     static let frames = 1000
     static let period: UInt64 = 30_000_000_000
-    /// DATA frames without content that may follow one another.
+    /// How many DATA frames without content may follow one another.
     static let emptyFrames = 32
 
     private static let mostCredit = 10_000
@@ -18,10 +19,10 @@ struct HTTP2FloodLimit {
     private static let headCredit = 10
     private static let dataCredit = 2
     private static let bytesForCredit = 64
-    /// Content of a stream that is over may be under way; small pieces of it count.
+    /// Content of a stream that has ended may still be on the way. Small pieces of it cost credit.
     private static let smallPiece = 1024
 
-    /// CONTINUATION frames that one field section may take.
+    /// How many CONTINUATION frames one field section may have.
     private let continuations: Int
     private var credit = HTTP2FloodLimit.frames
     private var lastRefill: UInt64?
@@ -30,12 +31,12 @@ struct HTTP2FloodLimit {
 
     init(continuations: Int) { self.continuations = continuations }
 
-    /// Takes a frame of the peer.
+    /// Counts a frame of the peer.
     ///
     /// - Parameters:
     ///   - isOpen: whether the frame's stream carries an exchange.
     ///   - now: in nanoseconds.
-    /// - Returns: why the peer gets no further; `nil` where it does.
+    /// - Returns: the rule that the peer broke; `nil` if it may continue.
     mutating func take(_ found: HTTP2FrameScanner.Found, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
         continuationsInSequence = found.frame.type == .continuation ? continuationsInSequence + 1 : 0
         switch found.frame.type {

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the frames in what a peer sends, before anything looks at what they hold. A pure machine.
+/// Finds the frames in a peer's bytes, before other code looks at their payload. A pure state machine.
 ///
-/// nghttp2 reports no frame that it ignores: unknown types, and frames of streams that are closed. They cost time all the same.
+/// nghttp2 does not report frames that it ignores: unknown types, and frames of closed streams. They cost time all the
+/// same.
 ///
 /// RFC 9113 §4.1
 struct HTTP2FrameScanner {
     struct Found: Equatable {
         let frame: HTTP2Frame
-        /// Of DATA: the bytes of content, without padding.
+        /// For DATA, the bytes of content without padding.
         let contentLength: Int
-        /// Where the frame begins in the input; 0 where it began in an earlier one.
+        /// The start of the frame in the input; 0 if it began in an earlier input.
         let start: Int
     }
 
     static let headerLength = 9
 
-    /// The header of a frame, and of padded DATA the length of its padding.
+    /// The header of a frame. For padded DATA it includes the padding length.
     private var header: [UInt8] = []
-    /// Bytes of payload that are still to come.
+    /// Bytes of payload that have not arrived yet.
     private var remaining = 0
 
-    /// Of padded DATA, while nothing but the header has come.
+    /// The frame of padded DATA of which only the header has arrived.
     var frameAwaitingPadding: HTTP2Frame? { header.count == Self.headerLength ? frame : nil }
 
     init() { header.reserveCapacity(Self.headerLength + 1) }
 
-    /// The next frame whose header is complete; `offset` is moved behind that header.
+    /// Returns the next frame whose header is complete, and advances `offset` past that header.
     mutating func next(in input: borrowing RawSpan, from offset: inout Int) -> Found? {
         let skipped = min(remaining, input.byteCount - offset)
         offset += skipped

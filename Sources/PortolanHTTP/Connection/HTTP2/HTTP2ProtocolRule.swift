@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rule of HTTP/2 that a server broke, in words for the caller of a load.
+/// The rule of HTTP/2 that a server broke, with its text for the caller of a load.
 enum HTTP2ProtocolRule: Equatable {
     case fieldSectionTooLarge
     case tooManyFrames
@@ -17,14 +17,15 @@ enum HTTP2ProtocolRule: Equatable {
     case frame
     case other
 
-    /// How to mend it, as a clause.
+    /// How to fix it, as a clause.
     static let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
 
-    /// What nghttp2 makes of it.
+    /// Derives the rule from a violation that nghttp2 reports.
     ///
     /// - Parameters:
-    ///   - violation: `nil` where nghttp2 does not say which frame it was: of a frame's length or padding, and of HPACK.
-    ///   - code: what the server receives in RST_STREAM or GOAWAY.
+    ///   - violation: `nil` if nghttp2 does not name the frame, as for errors of a frame's length or padding, and of
+    ///     HPACK.
+    ///   - code: the code that the server receives in RST_STREAM or GOAWAY.
     init(_ violation: HTTP2Violation?, _ code: HTTP2ErrorCode) {
         switch violation?.error {
         case .flooded?, .tooManySettings?: self = .tooManyFrames
@@ -37,7 +38,7 @@ enum HTTP2ProtocolRule: Equatable {
         }
     }
 
-    /// What some codes say of every frame.
+    /// Derives the rule from codes that have the same meaning for every frame.
     private init?(_ code: HTTP2ErrorCode) {
         switch code {
         case .compressionError: self = .hpack
@@ -65,7 +66,7 @@ enum HTTP2ProtocolRule: Equatable {
         }
     }
 
-    /// What the server receives in RST_STREAM or GOAWAY where Portolan finds the breach.
+    /// The code that the server receives in RST_STREAM or GOAWAY if Portolan finds the violation.
     var errorCode: HTTP2ErrorCode {
         switch self {
         case .fieldSectionTooLarge, .tooManyFrames: .enhanceYourCalm
@@ -97,7 +98,7 @@ enum HTTP2ProtocolRule: Equatable {
         }
     }
 
-    /// Where the rule stands.
+    /// The section that contains the rule.
     var section: String {
         switch self {
         case .fieldSectionTooLarge: "RFC 9113 §10.5.1"

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes of content a peer may send, on one stream or on a connection, and when to allow more. A pure machine.
+/// How many bytes of content a peer may send, on one stream or on a connection, and when to allow more. A pure state
+/// machine.
 ///
-/// A stream starts with a small window that doubles while its reader keeps up, as far as the connection's budget goes: one download gets
-/// the bandwidth of a long line, and many paused ones hold little.
+/// A stream starts with a small window that doubles while its reader keeps up, within the connection's budget. So one
+/// download gets the bandwidth of a link with a long delay, and many paused streams buffer little.
 ///
 /// RFC 9113 §6.9
 struct HTTP2ReceiveWindow {
-    /// Of each stream, from the start.
+    /// The initial window of each stream.
     static let streamStart = 512 << 10
     static let streamLimit = 8 << 20
-    /// By how much all streams of a connection together may exceed their start.
+    /// By how many bytes all streams of a connection together may exceed their initial windows.
     static let growthLimit = 32 << 20
-    /// Of the connection. Bytes count against it until they have come, not until somebody has read them: no stream holds up another.
+    /// The window of the connection. Bytes count against it until they arrive, not until they are read, so no stream
+    /// blocks another.
     static let connection = 16 << 20
 
-    /// What the window is filled up to.
+    /// The size to which the window is refilled.
     private(set) var size: Int
-    /// How many bytes the peer may still send.
+    /// Bytes that the peer may still send.
     private var remaining: Int
 
     init(_ size: Int) {
@@ -25,10 +27,10 @@ struct HTTP2ReceiveWindow {
         remaining = size
     }
 
-    /// What the peer may still send, as the protocol's machine has it.
+    /// Sets the bytes that the peer may still send, as the protocol's state machine counts them.
     mutating func note(remaining: Int) { self.remaining = remaining }
 
-    /// How much to allow now: nothing before half of the window is used.
+    /// How many bytes to allow now; `nil` until half of the window is used.
     mutating func increment() -> Int? {
         guard remaining <= size / 2 else { return nil }
         let increment = size - remaining
@@ -36,7 +38,7 @@ struct HTTP2ReceiveWindow {
         return increment
     }
 
-    /// The same, of a stream whose reader keeps up; doubles the window out of `limiter`.
+    /// The same for a stream whose reader keeps up. Doubles the window out of `limiter`.
     mutating func increment(growingWithin limiter: inout Int) -> Int? {
         guard remaining <= size / 2 else { return nil }
         if size < Self.streamLimit, limiter >= size {
@@ -46,6 +48,6 @@ struct HTTP2ReceiveWindow {
         return increment()
     }
 
-    /// What the stream took of the budget.
+    /// How many bytes of the budget the stream used.
     var growth: Int { size - Self.streamStart }
 }

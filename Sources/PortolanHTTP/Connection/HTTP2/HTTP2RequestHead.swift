@@ -6,13 +6,13 @@ import PortolanHTTPSyntax
 
 /// A request as the fields of a HEADERS frame.
 ///
-/// Fields that concern an HTTP/1.1 connection stay behind; `TE` may say `trailers` only. What could be read as something else than it is, a
-/// control character in a value say, is refused and never sent.
+/// Fields that concern an HTTP/1.1 connection are left out. `TE` may be `trailers` only. Input that could be read as
+/// something else, such as a control character in a value, is rejected and never sent.
 ///
 /// RFC 9113 §8.2, §8.3.1
 struct HTTP2RequestHead {
     private(set) var block = HTTP2FieldBlock()
-    /// Of the fields as text, as an HTTP/1.1 message would have them.
+    /// The size of the fields as text in bytes, as in an HTTP/1.1 message.
     private(set) var byteCount = 0
 
     init(_ request: PreparedRequest) throws(LoadError) {
@@ -53,7 +53,7 @@ struct HTTP2RequestHead {
     private mutating func take(_ field: HTTPField) throws(LoadError) {
         let name = field.name.canonicalName
         switch name {
-        // Sent in another form, or of an HTTP/1.1 connection (RFC 9113 §8.2.2).
+        // Sent in another form, or part of an HTTP/1.1 connection (RFC 9113 §8.2.2).
         case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings":
             return
         case "te":
@@ -65,7 +65,7 @@ struct HTTP2RequestHead {
         let isValid = unsafe field.withUnsafeBytesOfValue { bytes in
             let octets = unsafe bytes.span
             for index in octets.indices where !octets[index].isFieldOctet { return false }
-            // Blanks around a value are no part of it (RFC 9110 §5.5), and here malformed.
+            // Blanks around a value are not part of it (RFC 9110 §5.5). In HTTP/2 they are malformed.
             let value = octets.extracting(octets.trimmed(0..<octets.count))
             add(name, value, isNeverIndexed: Self.isSecret(field, value.count))
             return true
@@ -75,7 +75,8 @@ struct HTTP2RequestHead {
         }
     }
 
-    /// Secrets stay out of the table in which an attacker might guess them (RFC 7541 §7.1). What seldom comes again, nghttp2 keeps out itself.
+    /// Secrets stay out of the compression table, in which an attacker might guess them (RFC 7541 §7.1). nghttp2 itself
+    /// keeps out fields that seldom repeat.
     private static func isSecret(_ field: HTTPField, _ count: Int) -> Bool {
         if field.indexingStrategy == .disallow || field.indexingStrategy == .avoid { return true }
         switch field.name {
@@ -85,7 +86,8 @@ struct HTTP2RequestHead {
         }
     }
 
-    /// How soon the server should answer this one among others, in RFC 9218's scale from 0 to 7; 3 is what is meant where nothing is said.
+    /// How soon the server should respond to this request among others, in RFC 9218's scale from 0 to 7. 3 is the
+    /// default.
     private static func urgency(of request: PreparedRequest) -> String? {
         guard request.priority != .normal, !request.fields.contains(priorityName) else { return nil }
         return request.priority > .normal ? "u=1" : "u=5"

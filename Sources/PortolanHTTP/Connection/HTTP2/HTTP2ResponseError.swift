@@ -3,12 +3,12 @@
 import PortolanCore
 import PortolanHTTPSyntax
 
-/// What is wrong with an answer that came over HTTP/2: it fails, and its stream with it; the connection goes on.
+/// An error in a response over HTTP/2. The response and its stream fail, and the connection continues.
 ///
 /// RFC 9113 §8.1.1
 struct HTTP2ResponseError: Error, Equatable, Sendable {
     let rule: Rule
-    /// The name or value that breaks the rule, escaped and shortened; empty where there is nothing to show.
+    /// The name or value that breaks the rule, escaped and shortened; empty if there is nothing to show.
     let excerpt: String
 
     init(_ rule: Rule) {
@@ -42,7 +42,7 @@ struct HTTP2ResponseError: Error, Equatable, Sendable {
         case unexpectedContent
         case tooMuchContent
         case tooLittleContent
-        // Limits of ours
+        // Portolan's own limits
         case tooManyInterimResponses
         case fieldLineTooLong
         case tooManyFields
@@ -63,7 +63,7 @@ extension HTTP2ResponseError.Rule {
         }
     }
 
-    /// Where the rule stands.
+    /// The section that contains the rule.
     var section: String {
         switch self {
         case .fieldName, .fieldValue: "RFC 9113 §8.2.1"
@@ -130,7 +130,7 @@ extension HTTP2ResponseError: CustomStringConvertible {
         return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.words)"
     }
 
-    /// For the caller of the load.
+    /// The error for the caller of the load.
     var loadError: LoadError {
         var error = LoadError(rule.code, message: description, cause: self)
         error.remedy = rule.remedy.setting

@@ -3,7 +3,7 @@
 import HTTPTypes
 import PortolanHTTPSyntax
 
-/// Decides of each frame of a stream what it is for the answer. A pure machine.
+/// Decides what each frame of a stream means for the response. A pure state machine.
 ///
 /// RFC 9113 §8.1
 struct HTTP2ResponseParser {
@@ -15,7 +15,7 @@ struct HTTP2ResponseParser {
 
     private enum Place {
         case head
-        /// `remaining` is `nil` where no length was given.
+        /// `remaining` is `nil` if no length was given.
         case body(remaining: Int64?)
         case ended
     }
@@ -24,11 +24,11 @@ struct HTTP2ResponseParser {
     private let method: HTTPRequest.Method
     private var place = Place.head
     private var interimCount = 0
-    /// Not after HEAD, and not with 204 and 304, whatever length they give.
+    /// False after HEAD, and for 204 and 304, even if they give a length.
     private var hasContent = true
-    /// Whether the server has said anything.
+    /// Whether the server has sent anything.
     private(set) var hasBegun = false
-    /// Of everything so far: fields as text, and content.
+    /// Number of bytes received so far: fields as text, and content.
     private(set) var byteCount: Int64 = 0
 
     init(_ method: HTTPRequest.Method, limits: HTTPLimits) {
@@ -41,12 +41,12 @@ struct HTTP2ResponseParser {
     /// The first byte of a frame on the stream arrived.
     mutating func begin() { hasBegun = true }
 
-    /// What takes the fields of the HEADERS frame that begins.
+    /// Makes the section that collects the fields of the HEADERS frame that begins.
     func makeSection() -> HTTP2FieldSection {
         isInHead ? HTTP2FieldSection(headWithin: limits) : HTTP2FieldSection(trailersWithin: limits)
     }
 
-    /// A HEADERS frame.
+    /// Processes a HEADERS frame.
     mutating func take(_ section: HTTP2FieldSection, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
         hasBegun = true
         switch place {
@@ -76,7 +76,7 @@ struct HTTP2ResponseParser {
         return .head(head, bodyLength: length)
     }
 
-    /// Of the body to come; of HEAD, the length that it would have.
+    /// The length of the body to come. For HEAD, the length that the body would have.
     private mutating func bodyLength(_ head: ResponseHead, _ endsStream: Bool) throws(HTTP2ResponseError) -> Int64? {
         if let fault = head.framing.contentLengthFault {
             throw HTTP2ResponseError(
@@ -92,7 +92,7 @@ struct HTTP2ResponseParser {
         return length ?? (endsStream ? 0 : nil)
     }
 
-    /// A DATA frame, or a part of one, with `count` bytes of content.
+    /// Processes a DATA frame, or a part of one, with `count` bytes of content.
     mutating func takeData(_ count: Int, endsStream: Bool) throws(HTTP2ResponseError) {
         guard case .body(let remaining) = place else { throw HTTP2ResponseError(.contentBeforeHead) }
         byteCount += Int64(count)

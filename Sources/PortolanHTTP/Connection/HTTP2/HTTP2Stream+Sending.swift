@@ -18,7 +18,7 @@ extension HTTP2Stream {
         }
     }
 
-    /// The body may be sent.
+    /// Starts to send the body after the wait for `100 (Continue)`.
     func goAhead() {
         guard case .expecting = sending else { return }
         stopTimer()
@@ -32,7 +32,8 @@ extension HTTP2Stream {
         connection.flushSoon()
     }
 
-    /// Writes the next part of the body into a DATA frame: as much as the server's windows allow, and only when the transport takes it.
+    /// Writes the next part of the body into a DATA frame. The server's windows limit the part, and it is read only
+    /// when the transport accepts it.
     func readBody(into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
         guard case .body = sending, !awaitsBody, let upload = transaction?.upload else { return .deferred }
         var count = 0
@@ -44,7 +45,7 @@ extension HTTP2Stream {
             case .failed: return .failed
             }
         }
-        // The frame is full. Its end is known without another frame, for which the server may have no window.
+        // The frame is full. Check for the end now, because the server may have no window for another frame.
         guard upload.isAllRead else { return .bytes(count, isLast: false) }
         return unsafe withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { spare in
             switch unsafe readNext(of: upload, into: spare) {
@@ -74,15 +75,15 @@ extension HTTP2Stream {
         resumeBody()
     }
 
-    /// A DATA frame is among what was given to the transport.
+    /// A DATA frame was given to the transport.
     func didSendBody(_ count: Int, isLast: Bool) {
         sentBytes += Int64(count)
         if isLast { sending = .done }
     }
 }
 
-/// A call of a stream from any thread; it is not kept alive for it.
-private final class StreamCall: @unchecked Sendable {  // … because the stream is touched in the turns of its loop only
+/// Calls a stream from any thread. The call does not keep the stream alive.
+private final class StreamCall: @unchecked Sendable {  // … because the stream is used on its event loop only
     private weak var stream: HTTP2Stream?
 
     init(_ stream: HTTP2Stream) { self.stream = stream }

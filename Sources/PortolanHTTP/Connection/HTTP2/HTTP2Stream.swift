@@ -5,17 +5,18 @@ import PortolanCore
 import PortolanTransport
 import PortolanHTTPSyntax
 
-/// One exchange on an HTTP/2 connection. In the turns of its loop only.
+/// One exchange on an HTTP/2 connection. On the event loop only.
 ///
-/// While the exchange is paused the stream gives no window back, so that its sender stops; what was allowed before is held.
+/// While the exchange is paused, the stream gives no window back, so that the server stops sending. Content that was
+/// allowed before is buffered.
 ///
 /// RFC 9113 §5, §8.1
 final class HTTP2Stream {
     private enum Place {
-        /// Counted by the connection, and not begun.
+        /// Counted by the connection, but not opened.
         case reserved
         case open(Int32)
-        /// Over for the connection; what it brought may still be held.
+        /// The connection has released the stream. Received content may still be buffered.
         case left
     }
 
@@ -32,27 +33,28 @@ final class HTTP2Stream {
     private var reader: HTTP2ResponseParser
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
     private var isPaused = false
-    /// Content that came while the exchange was paused: a copy, for the buffer it came in is that of all streams.
+    /// A copy of content that arrived while the exchange was paused. The receive buffer itself is shared by all
+    /// streams.
     private var held = ByteBuffer()
-    /// How the exchange ends when what is held was delivered.
+    /// How the exchange ends after the buffered content was delivered.
     private var ending: Ending?
 
     var sending = Sending.done
-    /// Whether the body's reader has nothing now, and calls when it has.
+    /// Whether the body's reader has no bytes now and will call back.
     var awaitsBody = false
-    /// Why the body can't be read further.
+    /// The error that stopped the reading of the body.
     var bodyFailure: LoadError?
-    /// Whether nghttp2 has ended the stream; why, the connection reports when nghttp2 may be called again.
+    /// Whether nghttp2 has ended the stream. The connection reports the reason when nghttp2 may be called again.
     var awaitsReport = false
     var sentBytes: Int64 = 0
     var timer: ScheduledTimer?
 
     enum Sending {
         case done
-        /// The body waits for the server's word.
+        /// The body waits for the server's `100 (Continue)`.
         case expecting
         case body
-        /// The answer came first; the rest of the body is not sent.
+        /// The response came first. The rest of the body is not sent.
         case abandoned
     }
 
@@ -63,7 +65,7 @@ final class HTTP2Stream {
         reader = HTTP2ResponseParser(transaction.preparedRequest.method, limits: connection.limits)
     }
 
-    /// While it is open.
+    /// The stream's number while it is open.
     var number: Int32? { if case .open(let number) = place { number } else { nil } }
 }
 
@@ -114,7 +116,7 @@ extension HTTP2Stream: HTTPStream {
         reset(.cancel)
     }
 
-    /// The exchange hears nothing more.
+    /// Drops the exchange, which receives no more calls.
     private func drop() {
         transaction = nil
         isPaused = false
@@ -132,7 +134,7 @@ extension HTTP2Stream: HTTPStream {
 // MARK: Its end
 
 extension HTTP2Stream {
-    /// Ends the stream where it is open.
+    /// Resets the stream if it is open.
     func reset(_ code: HTTP2ErrorCode) { leave(resetting: code) }
 
     private func leave(resetting code: HTTP2ErrorCode? = nil) {
@@ -142,18 +144,18 @@ extension HTTP2Stream {
         connection.release(number, growth: window.growth, resetting: code)
     }
 
-    /// The connection has let go of the stream by itself.
+    /// The connection has released the stream by itself.
     func leavesConnection() { place = .left }
 
     func didOpen(_ number: Int32) { place = .open(number) }
 
-    /// The stream did not come to be.
+    /// Fails the exchange, because the stream was not opened.
     func isNotOpen() {
         leave()
         fail(.notProcessed(by: connection.key, .noError), eligibility: .notProcessed(afterOthers: connection.hasAnswered))
     }
 
-    /// nghttp2 drops the request, of which no byte has left.
+    /// Fails the exchange, because nghttp2 dropped the request. No byte of it was sent.
     func isNotSent(_ error: HTTP2LibraryError) {
         leave()
         fail(
@@ -161,19 +163,19 @@ extension HTTP2Stream {
             eligibility: error == .notStarted ? .notProcessed(afterOthers: connection.hasAnswered) : .seen)
     }
 
-    /// The body can't be read to its end; nghttp2 has reset the stream.
+    /// Fails the exchange, because the body can't be read to its end. nghttp2 has reset the stream.
     func failBody() {
         guard let bodyFailure else { return }
         leave()
         fail(bodyFailure, eligibility: .seen)
     }
 
-    /// The server sends no more: its side is over, and with it the stream.
+    /// The server's side has ended, and with it the stream.
     private func serverEnds() {
         stopTimer()
         switch sending {
         case .done: leave()
-        // The answer does not depend on the rest of the request (RFC 9113 §8.1).
+        // The response does not depend on the rest of the request (RFC 9113 §8.1).
         case .expecting, .body, .abandoned:
             sending = .abandoned
             reset(.noError)
@@ -192,8 +194,8 @@ extension HTTP2Stream {
         done?.didEnd(trailers: trailers.flatMap { $0.isEmpty ? nil : $0 }, report: report)
     }
 
-    /// - Parameter eligibility: what the server says became of the request; `nil` where it says nothing. Once an answer has begun the request was seen, whatever
-    ///   the server says later.
+    /// - Parameter eligibility: what the server says became of the request; `nil` if it says nothing. Once a response
+    ///   has begun, the request was seen, whatever the server says later.
     func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
         let eligibility = reader.hasBegun ? .seen : eligibility ?? .unanswered
         guard !isPaused else {
@@ -210,7 +212,7 @@ extension HTTP2Stream {
 // MARK: Reading
 
 extension HTTP2Stream {
-    /// Whether the first byte of an answer has arrived.
+    /// Whether the first byte of a response has arrived.
     var hasBegun: Bool { reader.hasBegun }
 
     func begin() { reader.begin() }
@@ -240,7 +242,7 @@ extension HTTP2Stream {
         }
     }
 
-    /// A part of a DATA frame.
+    /// Receives a part of a DATA frame.
     ///
     /// - Parameter endsStream: whether the stream ends with the frame.
     func receive(_ bytes: borrowing RawSpan, endsStream: Bool) {
@@ -281,26 +283,26 @@ extension HTTP2Stream {
     }
 
     private func isMalformed(_ error: HTTP2ResponseError, _ endsStream: Bool) {
-        // Of a stream that both sides have ended nothing more may be said (RFC 9113 §5.1).
+        // After both sides have ended the stream, no frame may be sent on it (RFC 9113 §5.1).
         if endsStream, case .done = sending { leave() } else { reset(.protocolError) }
         fail(error.loadError, eligibility: .seen)
     }
 
-    /// Content arrives before the head of the response.
+    /// Fails the stream, because content arrived before the head of the response.
     func contentIsPremature() {
         begin()
         isMalformed(HTTP2ResponseError(.contentBeforeHead), false)
     }
 
-    /// The server broke a rule of HTTP/2 that ends the stream.
+    /// Ends the stream, because the server broke a rule of HTTP/2.
     ///
-    /// - Parameter resets: whether the stream is still to be reset.
+    /// - Parameter resets: whether the stream must still be reset.
     func isViolated(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, resets: Bool) {
         leave(resetting: resets ? code : nil)
         fail(.http2(breach, code, from: connection.key), eligibility: .seen)
     }
 
-    /// The server ended the stream before its time.
+    /// Handles a reset by the server.
     func receiveReset(_ code: HTTP2ErrorCode) {
         leave()
         stopTimer()
@@ -311,13 +313,14 @@ extension HTTP2Stream {
         }
     }
 
-    /// Allows the server to send more, where the exchange takes it.
+    /// Allows the server to send more, after the exchange has accepted content.
     private func giveWindowBack() {
         guard let number, let session = connection.session else { return }
         let (known, beyond) = (session.receiveWindow(of: number), connection.receiving.unacknowledgedWindow)
         window.note(remaining: known + beyond)
         var increment = window.increment(growingWithin: &connection.growthBudget)
-        // A server that has not acknowledged our settings may not go beyond the window that it knows (RFC 9113 §6.5.3).
+        // A server that has not acknowledged the client's settings may not exceed the window that it knows (RFC 9113
+        // §6.5.3).
         if increment == nil, beyond > 0, known <= HTTP2Connection.Receiving.protocolWindow / 2 {
             increment = HTTP2Connection.Receiving.protocolWindow - known
         }

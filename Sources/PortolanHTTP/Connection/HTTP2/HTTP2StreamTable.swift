@@ -2,11 +2,11 @@
 
 /// The open streams of a connection, by their number.
 ///
-/// Numbers only grow, so the table is sorted without effort; most streams that end are near its start.
+/// Numbers only grow, so the table stays sorted without effort. Most streams that end are near its start.
 struct HTTP2StreamTable {
     private var entries: [(number: Int32, stream: HTTP2Stream)] = []
 
-    /// - Parameter number: higher than any before.
+    /// - Parameter number: higher than all earlier numbers.
     mutating func append(_ stream: HTTP2Stream, number: Int32) { entries.append((number, stream)) }
 
     var numbers: [Int32] { entries.map(\.number) }
@@ -15,7 +15,7 @@ struct HTTP2StreamTable {
         index(of: number).map { entries[$0].stream }
     }
 
-    /// Whether one has this number or a lower one.
+    /// Whether a stream has this number or a lower one.
     func hasAny(upTo number: Int32) -> Bool { entries.first.map { $0.number <= number } ?? false }
 
     @discardableResult
@@ -23,7 +23,7 @@ struct HTTP2StreamTable {
         index(of: number).map { entries.remove(at: $0).stream }
     }
 
-    /// Takes out those with higher numbers, in their order.
+    /// Removes the streams with higher numbers and returns them in their order.
     mutating func removeAll(above number: Int32) -> [HTTP2Stream] {
         let start = lowerBound(of: number) + (index(of: number) == nil ? 0 : 1)
         defer { entries.removeSubrange(start...) }

@@ -5,9 +5,9 @@ public import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// An HTTP/2 connection whose other end is its owner: for fuzzers, which have no sockets. In one thread.
+/// An HTTP/2 connection whose peer is its owner. For fuzzers, which have no sockets. For one thread only.
 @_spi(Fuzzing) public final class InMemoryHTTP2 {
-    /// What the load of a request receives, in the order of ``Exchange``.
+    /// What the load of a request receives, in the order of ``HTTPTransaction``.
     public enum Event: Equatable {
         case sent(Int)
         case requestIsSent
@@ -19,7 +19,7 @@ import PortolanTransport
         case failed(LoadError, Eligibility)
     }
 
-    /// ``RetryEligibility``, without what came of other requests.
+    /// ``RetryEligibility`` without the information about other requests.
     public enum Eligibility: Equatable {
         case seen, unanswered, refused, notProcessed, needsHTTP1
 
@@ -40,10 +40,12 @@ import PortolanTransport
     private let configuration: HTTPConfiguration
     private let observe: (Int, Event) -> Flow
     private var carriers: [any HTTPStream] = []
-    /// It is never started: a connection without a pool closes when it carries nothing.
+    /// A stream that is never started. It keeps the connection open, because a connection without a pool closes when it
+    /// carries nothing.
     private var spare: (any HTTPStream)?
 
-    /// - Parameter observe: receives what the load with the number, from 0, is called with. Its answer counts for a head and for data.
+    /// - Parameter observe: receives each event with the number of its load, which starts at 0. Its result counts for a
+    ///   head and for data.
     public init(_ configuration: HTTPConfiguration, observe: @escaping (Int, Event) -> Flow) {
         self.configuration = configuration
         self.observe = observe
@@ -66,19 +68,19 @@ import PortolanTransport
         loop.run()
     }
 
-    /// Takes what the server sends, in one read.
+    /// Receives bytes of the server, in one read.
     public func receive(_ bytes: [UInt8]) {
         transport.deliver(bytes)
         loop.run()
     }
 
-    /// Goes on after ``Flow/pause``.
+    /// Resumes a load after ``Flow/pause``.
     public func resume(_ number: Int) {
         carriers[number].resumeReading()
         loop.run()
     }
 
-    /// The load is over for its owner.
+    /// Cancels a load, as its owner would.
     public func cancel(_ number: Int) {
         carriers[number].cancel()
         loop.run()
@@ -86,13 +88,14 @@ import PortolanTransport
 
     public func advanceTime(by step: Duration) { loop.advanceTime(by: step) }
 
-    /// The server ends the connection.
+    /// Ends the connection, as the server would.
     public func end() {
         transport.end()
         loop.run()
     }
 
-    /// Whether the connection would send more; what it sends is taken all the same.
+    /// Whether the transport reports that it accepts more bytes. Bytes that are written otherwise are accepted all the
+    /// same.
     public var isWritable: Bool {
         get { transport.isWritable }
         set {
@@ -107,7 +110,7 @@ import PortolanTransport
     /// All bytes that the client has sent.
     public var output: [UInt8] { transport.output }
 
-    /// Tells whether any of it is still there, when its owner has let go of it.
+    /// Returns whether any of the objects still exists, after the owner has released this one.
     public var remains: () -> Bool {
         { [weak loop, weak transport, weak connection] in loop != nil || transport != nil || connection != nil }
     }

@@ -8,7 +8,7 @@ struct HTTP2Frame: Equatable, Sendable {
     let flags: UInt8
     /// 0 for a frame about the connection.
     let stream: Int32
-    /// Of the payload, padding included.
+    /// Length of the payload in bytes, including padding.
     let length: Int
 
     /// RFC 9113 §6
@@ -26,14 +26,14 @@ struct HTTP2Frame: Equatable, Sendable {
         static let continuation = Self(rawValue: 9)
     }
 
-    /// Of the payload that a frame may have, while no setting allows more (RFC 9113 §6.5.2).
+    /// The maximum length of the payload in bytes, if no setting allows more (RFC 9113 §6.5.2).
     static let mostLength = 16_384
 
-    /// Of DATA and HEADERS.
+    /// For DATA and HEADERS.
     var endsStream: Bool { flags & 0x1 != 0 }
-    /// Of HEADERS and CONTINUATION.
+    /// For HEADERS and CONTINUATION.
     var endsSection: Bool { flags & 0x4 != 0 }
-    /// Of DATA.
+    /// For DATA.
     var isPadded: Bool { flags & 0x8 != 0 }
 }
 
@@ -60,7 +60,8 @@ struct HTTP2FieldBlock: Sendable {
     struct Entry: Sendable {
         let nameCount: Int
         let valueCount: Int
-        /// Whether no compressor may keep it: neither ours nor that of a proxy on the way (RFC 7541 §6.2.3).
+        /// Whether no compressor may index the field, neither the client's nor that of a proxy on the way (RFC 7541
+        /// §6.2.3).
         let isNeverIndexed: Bool
     }
 

@@ -2,7 +2,8 @@
 
 internal import CPortolanNGHTTP2
 
-/// One C function for each of nghttp2's callbacks. Each finds the session by the user data and reports to its delegate.
+/// One C function for each of nghttp2's callbacks. Each one finds the session through the user data and calls its
+/// delegate.
 extension HTTP2Session {
     static func setCallbacks(_ callbacks: OpaquePointer) {
         unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, didBeginFrame)
@@ -17,7 +18,7 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, didCloseStream)
     }
 
-    /// `nil` outside of the calls that call back.
+    /// `nil` except during the calls that call back.
     private static func delegate(of userData: UnsafeMutableRawPointer?) -> (any HTTP2SessionDelegate)? {
         unsafe session(of: userData)?.delegate
     }
@@ -90,7 +91,7 @@ extension HTTP2Session {
         return 0
     }
 
-    /// Called for information only; this error has no other sign.
+    /// nghttp2 calls this for information only. It reports this error in no other way.
     private static let didFail: nghttp2_error_callback2 = { _, error, _, _, userData in
         guard HTTP2LibraryError(error) == .settingsExpected else { return 0 }
         unsafe delegate(of: userData)?.didReceive(HTTP2Violation(error: .settingsExpected))

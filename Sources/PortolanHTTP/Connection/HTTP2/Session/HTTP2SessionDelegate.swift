@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an ``HTTP2Session`` reports while it is fed or drained.
+/// Receives the events of an ``HTTP2Session`` while it is fed or drained.
 ///
-/// All calls come from inside ``HTTP2Session/receive(_:for:)`` and ``HTTP2Session/send(into:atMost:for:)``. A method may submit frames (requests, resets,
-/// window updates); it must not feed or drain the session, which nghttp2 forbids. Spans are borrowed for the length of the call.
+/// All calls come from inside ``HTTP2Session/receive(_:for:)`` and ``HTTP2Session/send(into:atMost:for:)``. A method
+/// may submit frames (requests, resets, window updates). It must not feed or drain the session, which nghttp2 forbids.
+/// Spans are borrowed for the length of the call.
 protocol HTTP2SessionDelegate: AnyObject {
     // MARK: Receiving
 
-    /// The header of a frame arrived that the session is going to process.
+    /// The header of a frame arrived. The session is going to process the frame.
     func didBegin(_ frame: HTTP2Frame)
     /// The first bytes of a field section arrived.
     func didBeginFields(on stream: Int32)
-    /// - Returns: `false` to give up the session: ``HTTP2Session/receive(_:for:)`` then fails with ``HTTP2LibraryError/callback``.
+    /// - Returns: `false` to give up the session. ``HTTP2Session/receive(_:for:)`` then fails with
+    ///   ``HTTP2LibraryError/callback``.
     func didReceiveField(_ name: Span<UInt8>, _ value: Span<UInt8>, on stream: Int32) -> Bool
     func didReceiveFields(on stream: Int32, endsStream: Bool)
-    /// A part of a DATA frame's content, as much of it as arrived together.
+    /// A part of a DATA frame's content arrived. It holds as many bytes as arrived together.
     ///
     /// - Parameter endsStream: whether the stream ends with the frame.
     func didReceiveData(_ bytes: borrowing RawSpan, on stream: Int32, endsStream: Bool)
@@ -22,18 +24,18 @@ protocol HTTP2SessionDelegate: AnyObject {
     func didReceiveDataFrame(on stream: Int32, endsStream: Bool)
     func didReceiveReset(of stream: Int32, _ code: HTTP2ErrorCode)
     func didReceiveGoAway(lastStream: Int32, _ code: HTTP2ErrorCode)
-    /// Applies from now on.
+    /// The settings apply from now on.
     func didReceive(_ settings: [HTTP2Setting])
     /// The peer has applied the session's settings.
     func didReceiveSettingsAcknowledgement()
-    /// The session resets the stream that the frame belongs to, or terminates the connection.
+    /// The peer broke a rule. The session resets the frame's stream, or terminates the connection.
     func didReceive(_ violation: HTTP2Violation)
 
     // MARK: Sending
 
-    /// The frame is among the bytes that the caller received. Of RST_STREAM and GOAWAY with its code.
+    /// The frame is among the bytes that the caller received. RST_STREAM and GOAWAY come with their code.
     func didSend(_ frame: HTTP2Frame, _ code: HTTP2ErrorCode?)
-    /// The HEADERS frame of a request is dropped.
+    /// The HEADERS frame of a request was dropped.
     func didNotSendRequest(on stream: Int32, _ error: HTTP2LibraryError)
     /// Writes the next part of a request's body to `buffer`.
     func readBody(of stream: Int32, into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead
@@ -43,10 +45,10 @@ protocol HTTP2SessionDelegate: AnyObject {
     func didClose(_ stream: Int32, _ code: HTTP2ErrorCode)
 }
 
-/// The answer to ``HTTP2SessionDelegate/readBody(of:into:)``.
+/// The result of ``HTTP2SessionDelegate/readBody(of:into:)``.
 enum HTTP2BodyRead: Sendable {
     case bytes(Int, isLast: Bool)
-    /// None now; ``HTTP2Session/resumeBody(of:)`` follows.
+    /// No bytes now. ``HTTP2Session/resumeBody(of:)`` follows.
     case deferred
     /// The session resets the stream with `INTERNAL_ERROR`.
     case failed

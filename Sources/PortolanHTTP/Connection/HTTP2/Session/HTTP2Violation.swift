@@ -5,9 +5,9 @@ internal import CPortolanNGHTTP2
 /// A rule that the peer broke, as nghttp2 reports it.
 struct HTTP2Violation: Equatable, Sendable {
     let error: HTTP2LibraryError
-    /// Of the frame that broke the rule; `nil` where nghttp2 names none.
+    /// The type of the frame that broke the rule; `nil` if nghttp2 names none.
     var frameType: HTTP2Frame.FrameType?
-    /// 0 where it is about the connection.
+    /// 0 if the violation is about the connection.
     var stream: Int32 = 0
 }
 
@@ -18,17 +18,17 @@ enum HTTP2LibraryError: Equatable, Sendable {
     case streamClosed
     case frameSize
     case flowControl
-    /// A field section that is no HPACK.
+    /// A field section that is not valid HPACK.
     case headerCompression
     case tooManyContinuations
     case tooManySettings
-    /// More frames wait for being sent, in answer to those of the peer, than the library keeps.
+    /// The library's queue of replies to the peer's frames is full.
     case flooded
-    /// The first bytes of the peer are no SETTINGS frame.
+    /// The first bytes of the peer are not a SETTINGS frame.
     case settingsExpected
-    /// A callback of ours gave up.
+    /// A callback of Portolan gave up.
     case callback
-    /// The request comes after the peer's GOAWAY, or after our own.
+    /// The request comes after the peer's GOAWAY, or after the client's.
     case notStarted
     case noMemory
     case other(Int32)
@@ -55,7 +55,8 @@ enum HTTP2LibraryError: Equatable, Sendable {
             }
     }
 
-    /// What the peer receives in RST_STREAM or GOAWAY: as nghttp2 decides it (`get_error_code_from_lib_error_code` in nghttp2_session.c).
+    /// The code that the peer receives in RST_STREAM or GOAWAY, as nghttp2 chooses it
+    /// (`get_error_code_from_lib_error_code` in nghttp2_session.c).
     var errorCode: HTTP2ErrorCode {
         switch self {
         case .streamClosed: .streamClosed
