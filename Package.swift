@@ -20,7 +20,8 @@ let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
     ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin.git", from: "1.5.0")]
 
-/// The benchmarks are part of the package where the Makefile measures or tests them; packages that their peers need, where it measures ("peers").
+/// The benchmarks are part of the package where the Makefile measures or tests them. The packages of their peers are
+/// part of it where it measures ("peers").
 let hasBenchmarks = Context.environment["PORTOLAN_BENCHMARKS"] != nil
 let hasPeers = Context.environment["PORTOLAN_BENCHMARKS"] == "peers"
 let peers: [Package.Dependency] =

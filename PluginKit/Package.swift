@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// The kit for plugins in Swift by itself: what 'portolan new plugin --language swift' depends on. It has no dependencies, so nothing is
-// fetched to build a plugin. In a checkout its sources are links; 'make install' copies them.
+// The kit for plugins in Swift. 'portolan new plugin --language swift' depends on it. It has no dependencies, so
+// nothing is fetched to build a plugin. In a checkout its sources are links; 'make install' copies them.
 let package = Package(
     name: "portolan",
     products: [.library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"])],

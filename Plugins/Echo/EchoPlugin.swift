@@ -2,7 +2,7 @@
 
 public import PortolanPluginKit
 
-/// One started instance: holds its settings, and answers URLs.
+/// One started instance. It stores its settings and serves URLs.
 struct EchoPlugin: PluginHandler {
     static let description = PluginDescription(
         identifier: "org.portolan.echo", name: "Echo", vendor: "The Portolan authors", version: "1.0.0", schemes: ["echo"])
@@ -17,7 +17,7 @@ struct EchoPlugin: PluginHandler {
         }
     }
 
-    /// Reads the URL, `echo:COMMAND?name=value&…`. Behind an authority, `echo://HOST/COMMAND`, the command is the same.
+    /// Serves `echo:COMMAND?name=value&…`. The form with an authority, `echo://HOST/COMMAND`, has the same meaning.
     func load(_ request: PluginRequest, client: PluginClient) async throws {
         let path = request.host != nil && request.path.hasPrefix("/") ? request.path.dropFirst() : request.path[...]
         let name = String(path)
@@ -34,5 +34,5 @@ struct EchoPlugin: PluginHandler {
     }
 }
 
-/// The one symbol that the library exports.
+/// The only symbol that the library exports.
 @_cdecl("portolan_plugin_entry") public func portolanPluginEntry(_ major: UInt32) -> PluginEntry? { EchoPlugin.entry(major) }

@@ -27,7 +27,7 @@ extension ProtocolRegistry {
     ///
     ///     let loader = Loader(configuration: .default, registry: .builtIn())
     ///
-    /// - Parameter http: the handler for `http:` and `https:`, where it is to be one with a configuration of its own, or one that is shared.
+    /// - Parameter http: the handler for `http:` and `https:`, for a configuration other than the default.
     public static func builtIn(http: HTTPHandler = HTTPHandler()) -> ProtocolRegistry {
         let registry = ProtocolRegistry()
         registry.register(http)

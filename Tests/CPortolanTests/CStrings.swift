@@ -3,7 +3,7 @@
 import CPortolan
 import Testing
 
-/// Lends `bytes` as a `portolan_string` for the length of a call; nil is an absent one.
+/// Passes `bytes` to `body` as a `portolan_string` that is valid during the call. nil gives an absent string.
 func withString<Result>(_ bytes: [UInt8]?, _ body: (portolan_string) -> Result) -> Result {
     guard let bytes else { return unsafe body(portolan_string(bytes: nil, length: 0)) }
     let memory = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)
@@ -16,14 +16,15 @@ func withString<Result>(_ text: String, _ body: (portolan_string) -> Result) -> 
     unsafe withString(Array(text.utf8), body)
 }
 
-/// What a helper that fills a buffer did: its result, and what stands in the buffer before the first NUL.
+/// The outcome of a helper that fills a buffer: its result, and the bytes before the first NUL.
 struct Filled: Equatable {
     var result: Int64
     var written: [UInt8]
 }
 
-/// Gives `body` a buffer of `capacity` bytes, filled with 0xAA, and sees that nothing behind it was touched.
-/// The bytes behind it do that work: AddressSanitizer does not look into the C functions that Swift inlines.
+/// Passes `body` a buffer of `capacity` bytes filled with 0xAA, and checks that `body` wrote nothing behind the buffer.
+/// The 16 bytes behind the buffer detect such writes, because AddressSanitizer does not instrument C functions that
+/// Swift inlines.
 func fill(capacity: Int, _ body: (UnsafeMutablePointer<CChar>?, Int) -> Int64) -> Filled {
     let canary = CChar(bitPattern: 0xAA)
     let total = capacity + 16

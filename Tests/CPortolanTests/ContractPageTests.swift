@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// What stands in backticks.
+    /// Returns the texts in backticks.
     private func codes(in cell: Substring) -> [String] {
         cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
     }

@@ -30,7 +30,7 @@ import Testing
         #expect(decode(Array(encoded.utf8)) == Filled(result: Int64(refused.rawValue), written: []))
     }
 
-    /// The digits that would complete the sequence lie in memory, just behind the string.
+    /// The digits that would complete the sequence follow the string in memory.
     @Test(arguments: [1, 2])
     func aSequenceIsNotCompletedFromBehindTheString(length: Int) {
         let result = unsafe withString("%41") { whole in

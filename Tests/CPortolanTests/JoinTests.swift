@@ -42,7 +42,8 @@ import Testing
         #expect(join(root, path) == Filled(result: Int64(refused.rawValue), written: []))
     }
 
-    /// Every path of up to five symbols from a hostile alphabet is refused, or lies below the root with no `..`, no `.` and no empty segment.
+    /// Joins every path of up to five symbols from a hostile alphabet. Each is refused, or is below the root without
+    /// `..`, `.` and empty segments.
     @Test func noShortPathLeavesItsRoot() {
         let alphabet = [".", "/", "%2e", "%2F", "a", "%25"]
         var paths = [""]
@@ -58,7 +59,7 @@ import Testing
                 #expect(!segments.contains { $0.isEmpty || Array($0) == [0x2e] || Array($0) == [0x2e, 0x2e] }, "\(path)")
             }
         }
-        #expect(joinedCount > 5000 && joinedCount < 9330)  // neither all nor none of 6 + 36 + … + 7776
+        #expect(joinedCount > 5000 && joinedCount < 9330)  // some, but not all, of the 6 + 36 + … + 7776 paths
     }
 
     @Test func aShortBufferGetsNothingAndTheLengthNeeded() {

@@ -27,7 +27,7 @@ import Testing
         unsafe #expect(portolan_equal(absent, absent) == 1 && portolan_equal_ignoring_case(absent, absent) == 1)
     }
 
-    /// nil: the item is absent.
+    /// A `nil` value means that the item is absent.
     @Test(
         arguments: [
             ("a=1", "a", "1"), ("a=1&b=2", "b", "2"), ("a=1&a=2", "a", "1"), ("a", "a", ""), ("a=", "a", ""), ("a&b=1", "b", "1"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the members of a protocol from Swift source, spelled as `name` or `name(label:_:)`. Knows what protocols of this package use, and no more of the language.
+/// Reads the members of a protocol from Swift source, as `name` or `name(label:_:)`. Supports only the syntax that the
+/// protocols of this package use.
 enum SwiftMembers {
     static func of(protocol name: String, in source: String) -> [String] {
         guard let body = Source.body(after: "protocol \(name)", in: Source.withoutComments(source)) else { return [] }
@@ -55,7 +56,7 @@ private enum Source {
         return result + rest
     }
 
-    /// What stands between the braces that follow `heading`.
+    /// Returns the text between the braces that follow `heading`.
     static func body(after heading: String, in source: String) -> String? {
         guard let found = source.firstRange(of: heading) else { return nil }
         let start = heading.hasSuffix("{") ? source.index(before: found.upperBound) : found.upperBound
@@ -70,7 +71,7 @@ private enum Source {
         return nil
     }
 
-    /// What stands between the first parenthesis of `text` and the one that closes it.
+    /// Returns the text between the first parenthesis of `text` and the matching one.
     static func parenthesised(_ text: Substring) -> Substring {
         var depth = 0
         for index in text.indices {
@@ -81,7 +82,7 @@ private enum Source {
         return ""
     }
 
-    /// The pieces between separators that stand in no parentheses; none of them empty.
+    /// Splits at separators outside parentheses and drops blank pieces.
     static func split(_ text: Substring, at separator: Character) -> [Substring] {
         var depth = 0
         return text.split { character in

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// `explain`, `version`, and what the program says of itself.
+/// `explain`, `version`, help, exit statuses and completion.
 @Suite(.blocking) struct CommandTests {
     private let program: Program
 

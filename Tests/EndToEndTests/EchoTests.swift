@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// What a person sees of Echo through the command line.
+/// Uses Echo through the command line.
 @Suite(.blocking) struct EchoTests {
     private func get(_ url: String, _ options: String...) throws -> Program.Outcome {
         let program = try Program()

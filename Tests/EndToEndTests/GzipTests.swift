@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// The gzip plugin through the command line, with files that gzip(1) wrote.
+/// Uses the gzip plugin through the command line, with files from gzip(1).
 @Suite(.blocking, .timeLimit(.minutes(5))) struct GzipTests {
     @Test(arguments: ["-1", "-9"]) func aFileOfGzipsComesBack(_ level: String) throws {
         let program = try Program()
@@ -33,7 +33,7 @@ import Testing
         #expect(lines.count == 1 && lines[0].contains(count == 0 ? "is empty" : "end after \(count) bytes"), "\(lines)")
     }
 
-    /// Zeros, of which gzip(1) makes a thousandth.
+    /// Zeros, which gzip(1) compresses to a thousandth.
     @Test func aBombMeetsTheLimit() throws {
         let program = try Program()
         try program.copyFixture("gzip.so")

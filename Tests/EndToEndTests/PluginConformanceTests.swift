@@ -4,7 +4,8 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Every URL that the manifest of a plugin of this repository names for the judge does what the manifest says, through the command line.
+/// Loads each conformance URL from the manifests of this repository's plugins through the command line, and compares
+/// the result with the manifest.
 @Suite(.blocking) struct PluginConformanceTests {
     struct Manifest: Decodable {
         struct Conformance: Decodable { let loads: [Load] }
@@ -18,7 +19,7 @@ import Testing
         struct Credential: Decodable { let username, password: String }
         let url: String
         let mime: String?
-        /// Of the body, or of what came of it before the failure.
+        /// The length of the body, or of the part that arrived before the failure.
         let length: Int?
         let sha256: String?
         let error: String?
@@ -30,10 +31,10 @@ import Testing
 
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// By the plugin's folder. One that has no manifest, or none that can be read, has no loads.
+    /// The manifests by plugin folder. A plugin without a readable manifest has no loads.
     static let manifests: [String: Manifest] = {
         let plugins = root.appendingPathComponent("Plugins")
-        // `try?` because the first test reports what is missing.
+        // `try?` because the first test reports missing manifests.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: plugins.path)) ?? []
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
@@ -45,14 +46,14 @@ import Testing
     }()
 
     struct Case: Sendable, CustomTestStringConvertible {
-        /// `nil` for what has no code of its own.
+        /// `nil` for a plugin without its own code.
         let library: String?
         let plugin: String
         let load: Load
         var testDescription: String { load.url }
     }
 
-    /// Those that need nothing first.
+    /// The loads without prerequisites.
     static let cases = manifests.sorted { $0.key < $1.key }.flatMap { name, manifest in
         manifest.conformance.loads.filter { $0.needs == nil }.map {
             Case(library: manifest.binding == nil ? manifest.library : nil, plugin: name, load: $0)
@@ -61,7 +62,7 @@ import Testing
 
     @Test func everyManifestNamesWhatSucceedsAndWhatFails() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent("Plugins").path)
-        // A file there serves the building of several.
+        // A name with a dot is a file that serves the build of several plugins.
         #expect(Self.manifests.keys.sorted() == folders.filter { !$0.contains(".") }.sorted())
         for (name, manifest) in Self.manifests {
             #expect(manifest.conformance.loads.contains { $0.error == nil }, "\(name)")

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// What Template does through the command line, beyond the URLs of its manifest.
+/// Tests Template through the command line, beyond the URLs of its manifest.
 @Suite(.blocking) struct TemplateConformanceTests {
     @Test func aHeadHasNoBody() throws {
         let program = try Program()

@@ -20,7 +20,7 @@ import Testing
         #expect(outcome.errors == ["portolan: not today"])
     }
 
-    /// Each way in which a question or a redirect comes to nothing has a status of its own.
+    /// A cancelled challenge, a redirect loop and wrong credentials have separate exit statuses.
     @Test func aCancelledQuestionAndALoopOfRedirectsHaveStatusesOfTheirOwn() throws {
         #expect(try program.run("get", "--plugin", plugin, "unruly://unasked").status == 110)
         #expect(try program.run("get", "--plugin", plugin, "unruly://loop").status == 47)
@@ -44,7 +44,7 @@ import Testing
         try input.fileHandleForWriting.write(contentsOf: Data("{\"url\":\"unruly://hang\"}\n".utf8))
         #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "waits\n")
         process.terminate()
-        // Where the program hangs, something has to end it, or the test would hang with it.
+        // A watchdog ends a hanging program, so that the test does not hang.
         let watchdog = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + 20, execute: watchdog)
         process.waitUntilExit()

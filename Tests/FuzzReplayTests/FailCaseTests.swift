@@ -4,7 +4,7 @@ import Foundation
 import FuzzTargets
 import Testing
 
-/// What the fuzzers start from and what they once found, judged again with each test run.
+/// Replays the fuzzers' seeds and earlier findings in each test run.
 @Suite struct FailCaseTests {
     struct Case: CustomTestStringConvertible {
         let target: FuzzTarget
@@ -12,14 +12,14 @@ import Testing
         var testDescription: String { "\(target.name)/\(file.lastPathComponent)" }
     }
 
-    /// `Fuzzing` of the package, found from this file.
+    /// The package's `Fuzzing` folder, located relative to this file.
     static let folder = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing")
 
     static func cases(_ kind: String) -> [Case] {
         FuzzTarget.all.flatMap { target in
             let folder = folder.appendingPathComponent(kind).appendingPathComponent(target.name)
-            // `try?` because a target may have no fail cases yet; that each has seeds is a test of its own.
+            // `try?` because a target may have no fail cases yet. Another test checks that each target has seeds.
             let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
             return files.filter { !$0.lastPathComponent.hasPrefix(".") }.map { Case(target: target, file: $0) }
         }

@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-/// Steps that run without a loader around them.
+/// Runs of steps without a loader.
 @Suite struct BoundRunTests {
     private final class Host: RunHost {
         let request: Request
@@ -32,7 +32,7 @@ import Testing
         func readBody(_ room: UnsafeMutableRawBufferPointer) throws(RunEnd) -> Int { 0 }
     }
 
-    /// Of a function of the C library.
+    /// Runs steps that call a function of the C library.
     private func run(_ name: String, _ signature: String, _ steps: [StepSource]) throws -> (BoundRun, Host) {
         var source = BindingSource()
         source.functions = [Named(name, signature)]
@@ -44,7 +44,8 @@ import Testing
         return (run, host)
     }
 
-    /// What is lent to the library stays until the load is over; what goes to the reader does not, however much it is.
+    /// Memory that the library borrows stays until the load has ended. Memory that goes to the reader does not stay,
+    /// whatever its size.
     @Test func whatIsDeliveredIsNotKept() throws {
         var step = StepSource(.call(CallSource("strerror", [.number("2")])))
         step.result = "words"
@@ -54,7 +55,7 @@ import Testing
         #expect(run.arena.blocks.isEmpty)
     }
 
-    /// Another one on each processor, or the kernel's.
+    /// The implementation depends on the processor, or comes from the kernel.
     @Test(arguments: ["memcpy", "strlen", "time", "gettimeofday", "getenv"])
     func aFunctionThatIsChosenWhenItsLibraryIsLoadedIsOne(_ name: String) throws {
         var source = BindingSource()

@@ -22,7 +22,7 @@ import Testing
         #expect(unsafe ScalarType.int.loadResult(frame.result) == .integer(7))
     }
 
-    /// libffi widens a narrow result to a word, or leaves what stood there: only the type's own bits count.
+    /// libffi widens a narrow result to a word, or leaves the previous bits. Only the bits of the type count.
     @Test(arguments: ScalarType.allCases) func aResultIsReadByItsType(_ type: ScalarType) {
         let frame = CallFrame()
         unsafe frame.result.pointee = .max

@@ -17,7 +17,7 @@ import Testing
         _ = try Signature(parsing: text, as: .function)
     }
 
-    /// No beginning of it is a signature, and none ends the process.
+    /// No prefix of a signature is a signature, and no prefix ends the process.
     @Test(arguments: sound) func aBeginningOfOneIsRefused(_ text: String) {
         let bytes = Array(text.utf8)
         for end in 0..<(bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0) {
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Whatever byte stands where, there is an end.
+    /// Parsing ends for any byte at any position.
     @Test(arguments: sound) func anyByteMayStandAnywhere(_ text: String) {
         let bytes = Array(text.utf8)
         for index in bytes.indices {

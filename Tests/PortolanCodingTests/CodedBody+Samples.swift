@@ -6,7 +6,7 @@ import PortolanTestSupport
 extension CodedBody {
     static let hello = Array("Hello, hello, hello!\n".utf8)
 
-    /// `hello` as Python's gzip, zlib and a bare zlib stream have it.
+    /// `hello` as Python encodes it in gzip, in zlib and as a bare DEFLATE stream.
     static let gzip: [UInt8] = [
         0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2,
         0x14, 0xB9, 0x00, 0xBB, 0xC7, 0x53, 0xED, 0x15, 0x00, 0x00, 0x00,
@@ -15,7 +15,7 @@ extension CodedBody {
         0x78, 0x9C, 0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2, 0x14, 0xB9, 0x00, 0x4F, 0x7E, 0x06, 0xE0,
     ]
     static let bare: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0xD7, 0x51, 0xC8, 0x40, 0xA2, 0x14, 0xB9, 0x00]
-    /// With extra field, name, comment and a checksum of the head.
+    /// With an extra field, a name, a comment and a checksum of the head.
     static let gzipWithAllFields: [UInt8] = [
         0x1F, 0x8B, 0x08, 0x1E, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x05, 0x00, 0x41, 0x50, 0x01, 0x00, 0x78, 0x6E, 0x61, 0x6D,
         0x65, 0x2E, 0x74, 0x78, 0x74, 0x00, 0x61, 0x20, 0x63, 0x6F, 0x6D, 0x6D, 0x65, 0x6E, 0x74, 0x00, 0x84, 0x49, 0xF3, 0x48,
@@ -28,13 +28,13 @@ extension CodedBody {
         0x78, 0xF9, 0x09, 0xEE, 0x02, 0x41, 0xF3, 0x80, 0x50, 0x19, 0x48, 0x94, 0x22, 0x17, 0x00, 0x4F, 0x7E, 0x06, 0xE0,
     ]
     static let bareOfGzip = Deflated.make(gzip + [0], .none)
-    /// More than two buffers, and of every size of match.
+    /// Longer than two buffers, with matches of every size.
     static let long: [UInt8] = {
         var generator = SeededGenerator(seed: 5)
         return (0..<400).flatMap { Array(repeating: UInt8(truncatingIfNeeded: $0), count: $0) + generator.bytes(17) }
     }()
 
-    /// Bodies whose codings are sound.
+    /// Bodies with correct codings.
     static let sound: [CodedBody] = [
         CodedBody("gzip", "gzip", gzip, hello),
         CodedBody("x-gzip", "x-gzip", gzip, hello),
@@ -69,7 +69,7 @@ extension CodedBody {
         CodedBody("long, in two codings", "gzip, deflate", Deflated.make(Deflated.make(long, .gzip, level: 0), .none), long),
     ]
 
-    /// Bodies whose codings are not.
+    /// Bodies with incorrect codings.
     static let broken: [CodedBody] = [
         CodedBody("no gzip", "gzip", hello, [], .decodingFailed, "gzip coding is malformed after 2 bytes (incorrect header check)"),
         CodedBody("unknown method", "gzip", [0x1F, 0x8B, 0x07, 0, 0, 0, 0, 0, 0, 0], [], .decodingFailed, "unknown compression method"),

@@ -7,15 +7,15 @@ import Testing
 
 @testable import PortolanCoding
 
-/// A coded body, and what comes of it.
+/// A coded body, and the expected result.
 struct CodedBody: Sendable, CustomTestStringConvertible {
     let name: String
     let codings: String
     let bytes: [UInt8]
     let contents: [UInt8]
-    /// `nil`: it is sound.
+    /// The code of the error; `nil` if the coding is correct.
     let code: LoadError.Code?
-    /// What the message says.
+    /// Words of the error's message.
     let words: String
 
     var testDescription: String { name }
@@ -29,7 +29,7 @@ struct CodedBody: Sendable, CustomTestStringConvertible {
         self.words = words
     }
 
-    /// Decodes it as it comes in `pieces`.
+    /// Decodes the body in `pieces`.
     func decode(
         in pieces: [[UInt8]], limits: ContentDecodingLimits = ContentDecodingLimits(), endsInPause: Bool = false,
         onEvent: @escaping @Sendable (Int, RecordingClient.Event) -> Flow = { _, _ in .keepGoing }
@@ -43,7 +43,7 @@ struct CodedBody: Sendable, CustomTestStringConvertible {
     }
 
     func check(_ client: RecordingClient, sourceLocation: SourceLocation = #_sourceLocation) {
-        let isSame = client.bytes == contents  // not in the expectation, which would look for the differences in megabytes
+        let isSame = client.bytes == contents  // not in the expectation, which would list the differences in megabytes of data
         #expect(isSame, "\(client.bytes.count) bytes of \(contents.count), and not the same", sourceLocation: sourceLocation)
         #expect(client.error?.code == code, sourceLocation: sourceLocation)
         #expect(client.error?.message.contains(words) ?? true, "\(client.error?.message ?? "")", sourceLocation: sourceLocation)

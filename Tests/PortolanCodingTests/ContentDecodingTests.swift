@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCoding
 
-/// What becomes of the response, and which bodies are left alone.
+/// The changes of the response, and the bodies that are not decoded.
 @Suite struct ContentDecodingTests {
     private func load(
         _ response: Response, _ body: [UInt8] = CodedBody.gzip, _ change: (inout Request) -> Void = { _ in }
@@ -49,7 +49,7 @@ import Testing
         #expect(client.response?.expectedLength == 1000)
     }
 
-    /// What is there, which transfer codings lie over it, and what remains.
+    /// The content coding, the transfer codings over it, and the remaining codings.
     @Test(arguments: [("", [ContentCoding.gzip], []), ("deflate", [.gzip], []), ("br", [.gzip], ["br"])])
     func transferCodingsAreUndoneFirst(content: String, transfer: [ContentCoding], remaining: [String]) throws {
         let bytes = content == "deflate" ? Deflated.make(CodedBody.zlib, .gzip) : CodedBody.gzip

@@ -30,8 +30,8 @@ import Testing
         }
     }
 
-    /// Cut short, it fails after what it holds; but between members, where no byte says that there was to be more, and in what is passed
-    /// over anyway.
+    /// A body that is cut fails after the contents that it holds. A cut between members does not fail, because no byte
+    /// announces another member. A cut in ignored bytes does not fail either.
     @Test(arguments: CodedBody.sound.filter { $0.bytes.count < 1000 }) func cutIsTruncated(body: CodedBody) throws {
         for count in body.bytes.indices {
             let cut = CodedBody("", body.codings, Array(body.bytes[..<count]), [])
@@ -55,7 +55,7 @@ import Testing
         return coded.contains { body.bytes.starts(with: $0) && isWhole(Array(body.bytes[$0.count...]), coded) }
     }
 
-    /// Whether the bytes are members and then rubbish.
+    /// Whether the bytes are whole members, followed by bytes that are no member.
     private static func isWhole(_ rest: [UInt8], _ coded: [[UInt8]]) -> Bool {
         guard rest.starts(with: [0x1F, 0x8B]) else { return true }
         return coded.contains { rest.starts(with: $0) && isWhole(Array(rest[$0.count...]), coded) }

@@ -2,9 +2,9 @@
 
 import CPortolanZlib
 
-/// zlib's own compression, for bodies to be undone.
+/// Compression by zlib itself, for bodies that the tests decode.
 enum Deflated {
-    /// zlib's names for what stands round the DEFLATE stream (`deflateInit2` in zlib.h).
+    /// zlib's names for the format around the DEFLATE stream (`deflateInit2` in zlib.h).
     enum Wrapping: Int32, CaseIterable {
         case none = -15
         case zlib = 15

@@ -34,7 +34,8 @@ import Testing
         #expect(client.error?.code == .limitExceeded)
     }
 
-    /// A bomb in a coding that hides it, or whose output hides it: each level is measured by what came over the wire.
+    /// A bomb inside another coding, or whose output is coded again. The ratio of each level is relative to the bytes
+    /// of the wire.
     @Test func ratioIsOfTheWire() throws {
         let hidden = Deflated.make(Self.bomb, .gzip, level: 9)
         #expect(hidden.count < 2000)

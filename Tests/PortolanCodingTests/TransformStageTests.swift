@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanCoding
 
-/// What a stage keeps in a pause, and in which order it comes.
+/// The bytes that a stage buffers during a pause, and their order.
 @Suite struct TransformStageTests {
     private func makeStage(_ client: any ProtocolClient) throws -> ContentDecodingStage {
         ContentDecodingStage(for: try Request("http://a/"), next: client)
@@ -85,7 +85,7 @@ import Testing
         #expect(client.error?.code == .truncated && client.trailers == nil)
     }
 
-    /// The load's thread may be told to resume while it still calls the client.
+    /// A resume may arrive while the load's thread still calls the client.
     @Test func resumeThatOvertakesItsPauseCounts() throws {
         let box = Mutex<ContentDecodingStage?>(nil)
         let client = RecordingClient { _, _ in
@@ -113,7 +113,7 @@ import Testing
         #expect(client.events.count == 5)
     }
 
-    /// However much one read of the connection holds: the client can pause between any two pieces.
+    /// The client can pause between any two pieces, whatever the size of one read of the connection.
     @Test(arguments: ["gzip", "gzip, gzip"]) func whatIsInOneReadComesInPieces(_ codings: String) throws {
         let body = [UInt8](repeating: 7, count: 10 << 20)
         var coded = Deflated.make(body, .gzip)
@@ -138,7 +138,7 @@ import Testing
         let coded = Deflated.make([UInt8](repeating: 7, count: 10 << 20), .gzip)
         _ = stage.didLoad(coded)
         #expect(client.bytes.count == 64 << 10)
-        // The buffer is larger once it was full.
+        // The buffer grows after it was full once.
         for count in 1...39 {
             #expect(stage.resume() == .pause)
             #expect(client.bytes.count == (64 + count * 256) << 10)

@@ -11,18 +11,19 @@ enum ConformanceRepository {
         try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// Paths from the root, in order.
+    /// Paths relative to the root, sorted.
     static func files(under folder: String, ending end: String) throws -> [String] {
         let all = try FileManager.default.subpathsOfDirectory(atPath: root.appendingPathComponent(folder).path)
         return all.filter { $0.hasSuffix(end) }.sorted().map { "\(folder)/\($0)" }
     }
 
-    /// A file that is generated is as it should be. With PORTOLAN_WRITE_DOCS=1 in the environment it is written.
+    /// Expects that a generated file is up to date. With PORTOLAN_WRITE_DOCS=1 in the environment, it writes the file
+    /// first.
     static func expect(_ text: String, in path: String) throws {
         if ProcessInfo.processInfo.environment["PORTOLAN_WRITE_DOCS"] == "1" {
             try text.write(to: root.appendingPathComponent(path), atomically: true, encoding: .utf8)
         }
-        let found = try? self.text(of: path)  // because a file that is missing is another text
+        let found = try? self.text(of: path)  // because a missing file counts as different text
         #expect(found == text, "\(path) is stale; run the tests once with PORTOLAN_WRITE_DOCS=1")
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// A library read without being opened.
+/// Tests the ELF reader, which reads a library without loading it.
 @Suite struct ELFFileTests {
     static let folder = ConformanceRepository.root.appendingPathComponent(".build/fixtures/mutants")
 
@@ -28,7 +28,7 @@ import Testing
     @Test func cutAnywhereItIsReadAsFarAsItGoes() throws {
         let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
         for count in Array(0..<1024) + stride(from: 1024, to: bytes.count, by: 97) {
-            guard let file = try? ELFFile(Array(bytes.prefix(count))) else { continue }  // because without its head it is no library
+            guard let file = try? ELFFile(Array(bytes.prefix(count))) else { continue }  // because a file without its head is no library
             #expect(file.exports.count <= 1 || file.exports.allSatisfy { $0.utf8.count < 4096 })
         }
     }
@@ -39,7 +39,7 @@ import Testing
         for _ in 0..<300 {
             var changed = bytes
             for _ in 0..<16 { changed[Int.random(in: 6..<256, using: &generator)] = UInt8.random(in: 0...255, using: &generator) }
-            _ = try? ELFFile(changed)  // because only that it comes back is asked
+            _ = try? ELFFile(changed)  // because this test only checks that the call returns
         }
     }
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Handlers of this process: one that keeps the rules, and ones that break one each.
+/// Checks handlers of this process: one that follows the rules, and one for each rule that it violates.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct HandlerConformanceTests {
     private func runner(_ flaw: Flaw?) throws -> ConformanceRunner {
         let load = #"{"url": "stub://text", "length": 12, "tags": ["small"]}"#
@@ -20,7 +20,7 @@ import Testing
                 ConformanceTarget(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(flaw) }))
     }
 
-    /// For a sanitizer's pace: what runs out of its time is not judged, and leaves its load.
+    /// Raises the time limit for sanitizers: a check that times out has no verdict and leaves its load running.
     private func patient(_ runner: ConformanceRunner) -> ConformanceRunner {
         var runner = runner
         runner.timeLimit = .seconds(120)
@@ -83,13 +83,13 @@ import Testing
         #expect(failed.verdict == .failed, "\(failed.note ?? "")")
     }
 
-    /// As ``ProtocolLoad/resumeLoading()`` may.
+    /// ``ProtocolLoad/resumeLoading()`` allows this.
     @Test func anInnerLoadIsResumedBeforeItKnowsThatItIsToPause() throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(nil, schemes: ["inner"]))
         let loads = InnerLoads { Loader(configuration: .default, registry: registry) }
         let made = Mutex<(any ProtocolLoad)?>(nil)
-        // They hold each other.
+        // The client and the load retain each other.
         defer { made.withLock { $0 = nil } }
         let client = RecordingClient { _, event in
             switch event {
@@ -117,7 +117,7 @@ import Testing
     }
 }
 
-/// How ``StubHandler`` breaks a rule.
+/// The rule that ``StubHandler`` violates.
 enum Flaw: String, CaseIterable, Sendable {
     case finishesTwice, tellsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, tellsOfBytesFirst, takesNothing
     case isDifferentBesideOthers, ignoresStopped, canonicalIsGET
@@ -160,7 +160,7 @@ private struct StubHandler: ProtocolHandler {
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         if request.url[.host] == "nest" {
             var inner = request
-            // `try?` because a URL that does not parse gives the outer request, which fails.
+            // `try?` because a URL that does not parse leaves the outer request, which fails.
             if let url = try? URLRecord(parsing: "inner://text") { inner.url = url }
             return client.makeNestedLoad(for: inner, client: client)
         }
@@ -170,7 +170,7 @@ private struct StubHandler: ProtocolHandler {
     }
 }
 
-/// Tells twelve bytes in three runs from a thread of its own.
+/// Delivers twelve bytes in three runs from its own thread.
 private final class StubLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
@@ -183,7 +183,7 @@ private final class StubLoad: ProtocolLoad {
     }
 
     func startLoading() {
-        // In its turn, so that it is told at once that nobody wants the rest.
+        // Runs inside `startLoading()`, so that the client's results report the stop at once.
         if flaw == .ignoresStopped { return run() }
         do throws(LoadError) {
             try PlatformThread.start { [self] in run() }
@@ -199,7 +199,7 @@ private final class StubLoad: ProtocolLoad {
     func resumeLoading() { state.withLockBroadcasting { $0.mayGoOn = true } }
 
     private func run() {
-        // Its thread may begin late.
+        // The thread may start after the stop.
         if state.withLock(\.isStopped), flaw != .ignoresStopped { return }
         guard request.url[.host] == "text" else {
             let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
@@ -224,7 +224,7 @@ private final class StubLoad: ProtocolLoad {
         return unsafe client.didLoad(bytes.span.bytes)
     }
 
-    /// Waits where the client says so; `false`: nobody wants the rest.
+    /// Waits if the client requests a pause. Returns `false` if the client wants no more events.
     private func goesOn(_ flow: Flow) -> Bool {
         switch flow {
         case .keepGoing: return !state.withLock(\.isStopped)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// What Valgrind writes, and whose errors they are.
+/// Parses Valgrind's output and attributes its errors.
 @Suite struct MemcheckLogTests {
     private static let plugin = "/opt/tide/libtide.so"
     private static let program = "/memfd:portolan (deleted)"
@@ -84,7 +84,7 @@ import Testing
         #expect(MemcheckError(kind: kind, words: words, stack: [], origins: []).rule == rule)
     }
 
-    /// A log that breaks off has the errors that are whole, and says that it does.
+    /// A truncated log contains the complete errors, and reports that it is truncated.
     @Test func aLogThatIsCutOffAnywhereIsReadSoFar() {
         let bytes = Array(Self.document(Self.read, Self.leak, Self.syscall).utf8)
         let whole = MemcheckLog(parsing: bytes)
@@ -94,7 +94,7 @@ import Testing
             let log = MemcheckLog(parsing: Array(bytes[..<length]))
             #expect(log.errors == Array(whole.errors.prefix(log.errors.count)) && log.errors.count >= count)
             count = log.errors.count
-            // The line break after the root is no part of it.
+            // The line break after the root element is not part of the document.
             #expect(log.isWhole == (length >= bytes.count - 1), "\(length)")
         }
     }
@@ -115,7 +115,7 @@ import Testing
         #expect(reader.next()?.text == "x <&AB&nope; y" && reader.next()?.name == "b" && reader.next() == nil && reader.isWhole)
     }
 
-    // MARK: Whose error it is
+    // MARK: Attribution of errors
 
     private func frames(_ objects: String?...) -> [StackFrame] {
         objects.map { StackFrame(object: $0, function: "f", file: nil, line: nil) }
@@ -137,7 +137,8 @@ import Testing
         #expect(guilt(frames("/lib64/ld-linux-x86-64.so.2", plugin)) == nil)
     }
 
-    /// A block of the plugin's that the judge was lent, and may not touch; what the judge itself loses while it works for the plugin is its own.
+    /// An invalid access by the runner to a borrowed block of the plugin counts as the plugin's error. A leak of the
+    /// runner during its work for the plugin counts as the runner's.
     @Test func whatTheJudgeWasLentIsThePlugins() {
         let (inRunner, ofPlugin) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
         #expect(guilt(inRunner, ofPlugin) == .lent)

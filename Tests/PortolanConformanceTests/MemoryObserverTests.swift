@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// What memcheck saw in the processes of many checks, as results.
+/// Combines memcheck's errors from the processes of many checks into results.
 @Suite struct MemorySightTests {
     private let scope = MemcheckScope(shared: [])
 
@@ -41,7 +41,7 @@ import Testing
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"] && results[0].again("x") == "x --filter ORDER-01")
     }
 
-    /// Whichever check ends first, the catalogue's first one is named.
+    /// The result names the check that is first in the catalogue, in whatever order the checks end.
     @Test func oneErrorInManyChecksIsOne() throws {
         let results = sight(
             try result("ORDER-02", .passed, [error("InvalidRead"), error("InvalidRead", line: 2)]),
@@ -53,7 +53,8 @@ import Testing
         #expect(results.first?.again("x") == "x --filter DESC-01,ORDER-02")
     }
 
-    /// What a load holds that the check could not end is in use, and what a process held that was ended nobody knows.
+    /// Memory of a load that the check could not end is in use, not leaked. The leaks of a process that was killed are
+    /// unknown.
     @Test func onlyWhatWasEndedLeaks() throws {
         let leak = error("Leak_DefinitelyLost")
         #expect(verdicts(of: sight(try result("ORDER-01", .passed, [leak], hasLeftOpen: true)))["MEM-04"] == .passed)
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    /// A crash that memcheck has no words for is an access all the same; one by abort(3) is none.
+    /// A crash without a memcheck error still counts as an invalid access. A crash by abort(3) does not.
     @Test func anAccessThatEndedTheProcessIsAnInvalidOne() throws {
         var crashed = try result("ORDER-01", .crashed)
         (crashed.note, crashed.stack) = ("ended by SIGSEGV: it touched memory that was not lent", ["hold (tide.c:1)"])

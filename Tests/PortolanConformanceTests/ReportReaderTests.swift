@@ -7,12 +7,12 @@ import Testing
 
 @testable import PortolanConformance
 
-/// Readers that others wrote read the reports of what a plugin makes as hard to write as it can.
+/// Checks that third-party readers parse reports that contain hostile texts from a plugin.
 @Suite(.timeLimit(.minutes(5))) struct ReportReaderTests {
     private static let noncharacters = [0xFFFE, 0xFFFF, 0x1FFFE, 0xFDD0].compactMap { Unicode.Scalar(UInt32($0)) }.map { String($0) }
         .joined()
 
-    /// Texts that a plugin could have in a message, a name or a call.
+    /// Texts that a plugin could put into a message, a name or a call.
     static let texts = [
         "a \"quoted\" \\ back\\slash",
         "a quote with a mark \"\u{301}, a backslash \\\u{301}, a number sign #\u{301}, <\u{338} &\u{301} >\u{338}",
@@ -39,7 +39,7 @@ import Testing
 
     private let command = "portolan check 'a \"\u{301}b\n#'"
 
-    /// What a program prints that is given `input` in a file, whose name is its last argument.
+    /// The output of a program that gets a file with `input` as its last argument.
     private func read(_ input: String, by program: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
         let folder = try TemporaryFolder()
         let (file, sink) = (URL(fileURLWithPath: "\(folder.path)/report"), URL(fileURLWithPath: "\(folder.path)/out"))
@@ -55,7 +55,7 @@ import Testing
         return (process.terminationStatus, String(decoding: try Data(contentsOf: sink), as: UTF8.self))
     }
 
-    /// Perl's TAP::Parser, on which prove(1) stands.
+    /// Perl's TAP::Parser, which prove(1) uses.
     @Test func perlReadsTAP() throws {
         let text = TAPReport(repeatingBy: command, version: 13).text(of: try summary())
         let script = """
@@ -86,7 +86,7 @@ import Testing
         #expect(output == "\(2 * Self.texts.count) \(Self.texts.count) \(Self.texts.count)\nTrue True\n" && status == 0, "\(output)")
     }
 
-    /// Every tag that is opened is closed, and none is the plugin's.
+    /// Every opened tag is closed, and no tag comes from the plugin.
     @Test func pythonReadsHTML() throws {
         let text = HTMLReport(repeatingBy: command).page(of: try summary(), target: Self.texts.joined())
         let script = """
@@ -127,7 +127,7 @@ import Testing
         #expect(process.output == "1 True\n" && process.status == 0, "\(process.output)")
     }
 
-    /// For a terminal: no line of it is more than one, and none has an order for the terminal.
+    /// Output for a terminal: no line contains a line break or a control sequence.
     @Test func theTextForAPersonHasNoOrders() throws {
         var report = TextReport(repeatingBy: command, isVerbose: true)
         for line in try summary().results.flatMap({ report.lines(for: $0) }).map(VisibleText.line) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanConformance
 
-/// What is printed of results, and what comes back from a process that made a check.
+/// Tests the printed reports of results, and the results that a check's process returns.
 @Suite struct ReportTests {
     private func rule(_ id: String) throws -> ConformanceRule { try #require(RuleCatalogue.rule(id)) }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(text.contains(#"<error type="crashed""#) && text.contains(#"tests="4" failures="1" errors="1""#))
     }
 
-    /// What a plugin says can't become markup.
+    /// Texts from a plugin must not become markup.
     @Test func htmlEscapesItsMarks() throws {
         var results = try results()
         try #require(results.count > 3)
@@ -81,7 +81,7 @@ import Testing
             bytes[index] = warned[index]
             if bytes != failed { #expect(CheckResult(childBytes: bytes, rule) == nil, "\(index)") }
         }
-        // A verdict is not among what a process tells.
+        // A process does not transmit a verdict.
         let claimed = CheckResult(rule, .passed, findings: [Finding(.failure, "x")])
         #expect(CheckResult(childBytes: claimed.childBytes, rule)?.verdict == .failed)
     }
@@ -113,7 +113,7 @@ import Testing
         #expect(try verdict(.crashed) == .skipped)
         #expect(try verdict(.skipped) == .skipped)
         var contradictions = Contradictions(isJudged: true)
-        // A load that another rule prevents, and one that takes its time after a stop, are no other plugin.
+        // A load that another rule prevents, or that takes time after a stop, is not a contradiction of the plugin.
         for (id, failing, expected) in [
             ("DESC-04", "ORDER-01", Verdict.failed), ("LIFE-02", "ORDER-01", .skipped), ("CANCEL-04", "DESC-06", .skipped),
         ] {
@@ -132,7 +132,7 @@ import Testing
         let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"
         let report = CrashReport.read(head + Array(lines.utf8))
         #expect(report.what == "at the address 0xbeef")
-        // What called returns to behind the call.
+        // A return address is the address after the call.
         let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)
         var names = StackNames(program: "/no/such/program")
@@ -163,7 +163,8 @@ import Testing
         #expect(answers[2] == nil && answers[3]?.map(\.words) == ["malloc (in tide.so)"] && answers[4] == nil)
     }
 
-    /// What the plugin brought along and Swift's runtime work for the plugin, and crashes that it led them into are as many causes as it has places.
+    /// The plugin's bundled libraries and Swift's runtime work for the plugin, so the crash is in the plugin's own
+    /// function. Crashes in them have as many causes as the plugin has calling places.
     @Test func aCrashIsInThePluginsOwnFunction() {
         let objects = ["/lib/libc.so.6", "/lib/libz.so.1", "/opt/tide.so", "", "", "/opt/tide.so", ""]
         let frames = objects.enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
@@ -194,14 +195,15 @@ import Testing
         #expect(results[5].cause?.words == "it hung in stop")
         results[5].lastEvents += ["0.400 ms  thread 6  ← stop", "?"]
         #expect(results[5].cause?.words == "it hung; last: ← stop")
-        // The same place in the judge's own code, or none: another last call is another cause.
+        // The crash is at the same place in the runner's own code, or has no place: a different last call is a
+        // different cause.
         results[3].crash = nil
         results[4].crash = nil
         results[4].note = results[3].note
         #expect(results[3].cause == results[4].cause)
         results[4].lastEvents = ["0.100 ms  thread 7  → destroy"]
         #expect(results[3].cause != results[4].cause && Summary(results).causeLines.isEmpty)
-        // One check, made twice, is one.
+        // A check that ran twice counts as one.
         #expect(Summary([results[3], results[3]]).causeLines.isEmpty)
         let twice = HTMLReport(repeatingBy: "portolan check x").page(of: Summary([results[3], results[3]]), target: "x")
         #expect(twice.ranges(of: #"id="LIFE-05" open"#).count == 1)

@@ -75,7 +75,7 @@ import Testing
         try ConformanceRepository.expect(RulePage.markdown, in: "docs/conformance.md")
     }
 
-    /// Every `ABC-12`, and those between the ends of `ABC-12 to ABC-15`.
+    /// Every `ABC-12` in the text, and all IDs of a range such as `ABC-12 to ABC-15`.
     static func ids(in text: String) throws -> [String] {
         try text.matches(
             of: Regex(

@@ -15,7 +15,7 @@ import Testing
         return Loader(configuration: .default, registry: registry)
     }()
 
-    /// The load has seen that it goes on, and is stopped before it has made its next call.
+    /// The load has checked that it continues. It is stopped before its next call.
     @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func aStopJustBeforeACallBreaksNoRule(url: String) throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
@@ -69,7 +69,7 @@ import Testing
 
     private static let large = [UInt8]((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
 
-    /// The same bytes, written in each way in which a body can be.
+    /// The same bytes, in each form that a body can have.
     private static let writings: [String] = [
         "data:;base64," + Data(large).base64EncodedString(),
         "data:," + large.map { "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),

@@ -4,7 +4,7 @@ import PortolanData
 import Testing
 
 extension DataURLDecoder {
-    /// The rest of the body, taken in pieces of this size, each of which is checked for its length.
+    /// Decodes the rest of the body in pieces of `size` bytes, and checks the length of each piece.
     mutating func decodeAll(pieces size: Int = 4096) -> [UInt8] {
         var body: [UInt8] = []
         var bytes = [UInt8](repeating: 0xAA, count: size)
@@ -22,7 +22,7 @@ extension DataURLDecoder {
     }
 }
 
-/// The body of the URL, or `nil` if it is refused.
+/// The body of the URL, or `nil` if the decoder refuses the URL.
 func body(of url: String) -> [UInt8]? {
     guard var decoder = try? DataURLDecoder(parsing: url) else { return nil }
     let length = decoder.length

@@ -5,7 +5,7 @@ import PortolanData
 import Testing
 
 @Suite struct DataURLHeaderTests {
-    /// What stands between `data:` and the comma, the MIME type it means, and whether the body is base64.
+    /// The text between `data:` and the comma, its MIME type, and whether the body is base64.
     @Test(
         arguments: [
             // Nothing, or nothing legal: the default
@@ -27,7 +27,7 @@ import Testing
             ("text/html%20", "text/html%20", false),
             ("text/html;a=\"", "text/html;a=\"\"", false),
             ("text/html;", "text/html", false),
-            // White space around it
+            // White space around the type
             (" \ttext/html\r\n", "text/html", false),
             ("\u{C}text/html\u{C}", "text/html", false),
             ("text/html ;a=b", "text/html;a=b", false),

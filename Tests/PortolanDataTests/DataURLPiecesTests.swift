@@ -5,7 +5,7 @@ import PortolanTestSupport
 import Testing
 
 @Suite struct DataURLPiecesTests {
-    /// URLs with bodies of some 200 bytes, one for each way that a body can be written, and what they stand for.
+    /// URLs with bodies of some 200 bytes, one for each form that a body can have, and the decoded bytes.
     static let samples: [(url: String, bytes: [UInt8])] = {
         var numbers = SeededGenerator(seed: 7)
         let bytes = numbers.bytes(211)
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: 0...60) func nothingBeyondTheFragmentOffsetIsReadAhead(length: Int) throws {
-        // What follows the offset here would go on as base64, or as an escape, without a break.
+        // The text after the offset would continue the base64 or the escapes without a break.
         let text = String(repeating: "QUJD", count: 20)
         var decoder = try? DataURLDecoder(parsing: "data:;base64," + text, fragmentOffset: 13 + length)
         #expect(decoder?.decodeAll() == Reference.decodeBase64(Array(text.utf8.prefix(length))))

@@ -59,7 +59,8 @@ import Testing
     }
 
     @Test(arguments: UInt8.min...UInt8.max) func eachByteIsJudgedAlikeInBlocksAndAlone(byte: UInt8) {
-        // In a text of 70 bytes the first 64 are judged as four blocks at once, the last 6 one by one; in one of 20, 16 as one block.
+        // In a text of 70 bytes, the first 64 bytes are checked in four blocks at once, and the last 6 one by one. In a
+        // text of 20 bytes, the first 16 are checked in one block.
         for (length, places) in [(70, 0..<70), (20, 0..<20), (3, 0..<3)] {
             for place in places {
                 var text = (0..<length).map { Reference.alphabet[$0 * 7 % 64] }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The standards' algorithms taken word by word, slow and without blocks, to compare the fast ones with.
+/// The algorithms of the standards, word by word. They are slow and use no blocks. The tests compare the fast
+/// algorithms with them.
 enum Reference {
     static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// Holds threads back until as many have come as were announced.
+/// Blocks threads until the announced number of threads has arrived.
 final class Barrier: Sendable {
     private struct State {
         var missing: Int
@@ -27,7 +27,7 @@ final class Barrier: Sendable {
         monitor.wait { $0.missing <= 0 ? () : nil }
     }
 
-    /// Returns when all have come. One caller.
+    /// Returns when all threads have arrived. For one caller.
     func passed() async {
         await withCheckedContinuation { continuation in
             let isPassed = monitor.withLock { state in

@@ -22,7 +22,7 @@ import Testing
         let house = try Self.harness()
         let threads = house.threads
         let recording = try await house.load(house.url(of: "f")) { _, attempt in
-            // The only thread is busy with this event, so the resume comes after the pause has been answered.
+            // This event occupies the only thread, so the resume comes after the return of the pause.
             try? threads.run { attempt.resume() }
             return .pause
         }
@@ -56,7 +56,7 @@ import Testing
         let made = house.handler.makeLoad(for: request, cachedResponse: nil, client: client)
         load.withLock { $0 = made }
         made.startLoading()
-        // Not `settle()`: what that waits for may come before the resumes that the load asks for meanwhile.
+        // Not `settle()`, because its job may run before the resumes that the load requests meanwhile.
         while client.recording.ends == 0 {
             try Task.checkCancellation()
             await Task.yield()
@@ -82,7 +82,7 @@ import Testing
         first.start()
         try await house.settle()
         #expect(paused.withLock { $0 } == 1)
-        // The second one takes the only thread while the first is in its midst.
+        // The second load uses the only thread while the first load is paused in its body.
         #expect(try await house.load(url).holds(Self.bytes))
         #expect(house.folder.openDescriptors == 1)
         first.attempt?.resume()
@@ -158,9 +158,9 @@ import Testing
             }
             return try await group.reduce(0, +)
         }
-        // Two of three stop: at the response, and at the only piece.
+        // Two of three loads stop: at the response, and at the only piece.
         #expect(sums == 333)
-        // Four jobs that each wait for the others hold all four threads: then no load is left on one.
+        // Four jobs that wait for each other occupy all four threads, so no load runs on a thread any more.
         let barrier = Barrier(count: 4)
         for _ in 0..<4 { try house.threads.run { barrier.arriveAndWait() } }
         await barrier.passed()
@@ -170,7 +170,7 @@ import Testing
     @Test func aNestedLoadNeedsNoPlaceInThePool() async throws {
         let house = try Self.harness(threads: 1)
         let barrier = Barrier(count: 2)
-        // Holds the only thread until the nested load is over.
+        // Occupies the only thread until the nested load has ended.
         try house.threads.run { barrier.arriveAndWait() }
         var request = try Request(house.url(of: "f"))
         request.nestingDepth = 1
@@ -180,7 +180,7 @@ import Testing
                 house.begin(nested, ended: { continuation.resume(returning: $0) }).start()
             }
         } onCancel: {
-            // Out of time: the load waits for the thread.
+            // The time limit has passed while the load waits for the thread.
             barrier.arrive()
         }
         #expect(recording.holds(Self.bytes))

@@ -7,13 +7,13 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-/// A folder of files, and loads of them that are held to the contract's order as the core holds them.
+/// A folder of files, and loads of them whose order of events is enforced as the core does it.
 struct FileHarness: Sendable {
     let folder: TemporaryFolder
     let threads: LoadThreadPool
     let handler: FileHandler
 
-    /// - Parameter threads: with one of them, each load runs after the one before.
+    /// - Parameter threads: the maximum number of threads. With one thread, the loads run one after another.
     init(threads limit: Int = 1, types: MIMETypeDatabase = MIMETypeDatabase(dataFolders: [], mimeTypesFile: nil)) throws {
         folder = try TemporaryFolder()
         threads = LoadThreadPool(limit: limit)
@@ -26,7 +26,7 @@ struct FileHarness: Sendable {
 
     /// Loads a URL to its end.
     ///
-    /// - Parameter answer: what the client answers, by the number of the event; it may use the attempt.
+    /// - Parameter answer: returns the client's answer for the event of this number. It may use the attempt.
     func load(
         _ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
         answer: @escaping @Sendable (_ event: Int, _ attempt: HandlerLoad) -> Flow = { _, _ in .keepGoing }
@@ -38,7 +38,7 @@ struct FileHarness: Sendable {
         }
     }
 
-    /// A load that is ready to start; `ended` is called once.
+    /// Makes a load that is ready to start. `ended` is called once.
     func begin(
         _ request: Request, answer: @escaping @Sendable (_ event: Int, _ attempt: HandlerLoad) -> Flow = { _, _ in .keepGoing },
         ended: @escaping @Sendable (FileRecordingClient.Recording) -> Void
@@ -55,7 +55,7 @@ struct FileHarness: Sendable {
         return begun
     }
 
-    /// Returns when the jobs that the only thread has now are done.
+    /// Returns when the current jobs of the only thread have ended.
     func settle() async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             do throws(LoadError) {
@@ -67,7 +67,7 @@ struct FileHarness: Sendable {
     }
 }
 
-/// An attempt with its client and its load, until it is over.
+/// A handler load with its client and its protocol load, until its end.
 final class Begun: Sendable {
     private struct Parts: Sendable {
         let client: FileRecordingClient
@@ -87,9 +87,9 @@ final class Begun: Sendable {
         parts.attempt.start(parts.load)
     }
 
-    /// Lets go of all, which breaks the circle of client and answer.
+    /// Releases everything, which breaks the retain cycle of client and answer.
     ///
-    /// - Returns: what was recorded; `nil` the second time.
+    /// - Returns: the recording; `nil` at the second call.
     fileprivate func finish() -> FileRecordingClient.Recording? {
         let parts = parts.withLock { parts in
             defer { parts = nil }

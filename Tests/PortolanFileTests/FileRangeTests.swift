@@ -9,7 +9,8 @@ import Testing
 @Suite struct FileRangeTests {
     private static let digits = "0123456789"
 
-    /// The field, what comes of a file of ten digits, and its Content-Range; no Content-Range where the whole file comes.
+    /// The field, the resulting bytes of a file of ten digits, and the Content-Range; `nil` if the whole file is
+    /// delivered.
     static let ranges: [(field: String, bytes: String, contentRange: String?)] = [
         ("bytes=0-4", "01234", "bytes 0-4/10"), ("bytes=5-", "56789", "bytes 5-9/10"), ("bytes=-3", "789", "bytes 7-9/10"),
         ("bytes=9-9", "9", "bytes 9-9/10"), ("bytes=0-", digits, "bytes 0-9/10"), ("bytes=3-100", "3456789", "bytes 3-9/10"),

@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// Writes down what a load reports, and answers as the test says.
+/// Records the events of a load, and responds as the test decides.
 final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
     struct Recording: Sendable {
         var responses: [Response] = []
@@ -13,22 +13,23 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
         var finishes = 0
         var errors: [LoadError] = []
         var breaches: [ContractRule] = []
-        /// Events that a file load has no business to report.
+        /// Events that a file load must not report.
         var strays: [String] = []
 
         var response: Response? { responses.first }
         var error: LoadError? { errors.first }
         var ends: Int { finishes + errors.count }
 
-        /// Whether just these bytes came. For long bodies: a failed comparison of arrays would be written out, element by element.
+        /// Whether exactly these bytes arrived. Used for long bodies, because a failed comparison of arrays is written
+        /// out element by element.
         func holds(_ expected: [UInt8]) -> Bool { bytes == expected }
     }
 
-    /// Answers the event of this number, counted from 0 for the response.
+    /// Returns the answer for the event of this number, from 0 for the response.
     typealias Answer = @Sendable (_ event: Int) -> Flow
 
     private let answer: Answer
-    /// Called when the attempt is over.
+    /// Called when the load has ended.
     private let ended: @Sendable () -> Void
     private let state = Mutex(Recording())
 
@@ -85,7 +86,7 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
     }
 }
 
-/// Without the bytes: a failed expectation writes out all it sees, element by element.
+/// The description omits the bytes, because a failed expectation writes out its values element by element.
 extension FileRecordingClient.Recording: CustomReflectable, CustomStringConvertible {
     var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 

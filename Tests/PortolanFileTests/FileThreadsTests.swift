@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Loads whose delegates hold the threads on which files are read.
+/// Loads whose delegates occupy the threads that read files.
 @Suite(.timeLimit(.minutes(2))) struct FileThreadsTests {
     private let files: FileHarness
 
@@ -25,7 +25,7 @@ import Testing
         let delegates = (0..<4).map { _ in
             RecordingDelegate { event, _ in
                 guard case .response = event else { return .keepGoing }
-                // All threads are taken before the first inner load is asked for.
+                // All threads are occupied before the first inner load is requested.
                 barrier.arriveAndWait()
                 let count = (try? loader.waitForData(for: inner).0.count) ?? -1  // because a failure is a count that is wrong
                 counts.withLock { $0.append(count) }
@@ -40,7 +40,7 @@ import Testing
         #expect(counts.withLock { $0 } == [5, 5, 5, 5])
     }
 
-    /// A load that has a thread, or has paused, does not wait for one, however many others do.
+    /// A load that has a thread or is paused does not wait for a thread, whatever the number of waiting loads.
     @Test func onlyALoadThatWaitsForAThreadSaysSo() async throws {
         let loader = loader(files.handler)
         let barrier = Barrier(count: 4)

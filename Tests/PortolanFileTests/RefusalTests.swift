@@ -20,7 +20,7 @@ import Testing
         #expect(error.message.contains(row.says), "\(error)")
     }
 
-    /// The name with the dot of the root is the same name (RFC 6761 §6.3); the URL Standard keeps it in the URL.
+    /// A name with the dot of the root is the same name (RFC 6761 §6.3). The URL Standard retains the dot in the URL.
     @Test(arguments: ["localhost", "localhost.", "LOCALHOST.", "%6cocalhost."]) func localhostIsThisMachine(_ host: String) async throws {
         let house = try FileHarness()
         try house.folder.write("here".utf8, to: "file")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Challenges of WWW-Authenticate, RFC 9110 §11.6.1")
 struct HTTPChallengeTests {
-    /// A field value, and its challenges in a notation of this table: `scheme(token68)` or `scheme[name=value|…]`.
+    /// A field value, and its challenges in the notation of this table: `scheme(token68)` or `scheme[name=value|…]`.
     private static let rows: [(value: String, challenges: String)] = [
         // Schemes
         ("Basic", "basic[]"),
@@ -39,7 +39,7 @@ struct HTTPChallengeTests {
         ("Bearer a=", "bearer(a=)"),
         ("Bearer a=b", "bearer[a=b]"),
         ("Bearer a =", "bearer[]"),
-        // Several
+        // Several challenges
         ("Negotiate, Basic realm=\"x\"", "negotiate[] basic[realm=x]"),
         ("Negotiate abc==, Basic realm=\"x\"", "negotiate(abc==) basic[realm=x]"),
         ("Basic realm=\"a\", Basic realm=\"b\"", "basic[realm=a] basic[realm=b]"),
@@ -49,7 +49,7 @@ struct HTTPChallengeTests {
         ),
         (" , ,Basic realm=x, ,Digest a=b,", "basic[realm=x] digest[a=b]"),
         ("A,B,C", "a[] b[] c[]"),
-        // Malformed: what is complete counts, the rest does not.
+        // Malformed: the complete part counts, and the rest is ignored.
         ("", ""), (",,,", ""), ("=", ""), ("\"", ""), ("realm=\"x\"", ""), ("(Basic)", ""),
         ("Basic realm", "basic(realm)"),
         ("Basic realm=", "basic(realm=)"),
@@ -93,9 +93,9 @@ struct HTTPChallengeTests {
         let whole = Self.parse(octets)
         for count in 0..<octets.count {
             let cut = Self.parse(Array(octets.prefix(count)))
-            // The start of a parameter's name may be the name of a scheme.
+            // A truncated parameter name may be parsed as the name of a scheme.
             #expect(cut.count <= whole.count + 1, "\(count)")
-            // All but the last are what they are in the whole.
+            // All challenges except the last are the same as in the whole value.
             for (short, long) in zip(cut.dropLast(), whole) { #expect(short.scheme == long.scheme, "\(count)") }
         }
     }

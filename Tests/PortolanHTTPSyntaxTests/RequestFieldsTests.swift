@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// Which fields a request is sent with.
+/// The fields that a request is sent with.
 @Suite struct RequestFieldsTests {
     private let defaults = RequestFields.Defaults(userAgent: "p/1", acceptEncoding: "gzip")
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// Which bytes a request head is, and which it never is.
+/// The bytes of a request head, and the inputs that never become one.
 @Suite struct RequestHeadTests {
     private func head(_ method: HTTPRequest.Method, _ target: RequestTarget, _ fields: HTTPFields = [:]) throws -> String {
         let writer = try RequestHeadWriter(method: method, target: target, fields: fields)
@@ -47,7 +47,7 @@ import Testing
         #expect(try head(.get, .origin(path: "/", query: nil), fields) == "GET / HTTP/1.1\r\nx-B: 1\r\nAccept: a\u{E9}\r\nX-b: \r\n\r\n")
     }
 
-    /// HTTPField itself puts blanks for CR, LF and NUL; the others get through to the writer.
+    /// HTTPField itself replaces CR, LF and NUL with spaces. The other control characters reach the writer.
     @Test(arguments: (0..<32).map { UInt8($0) }.filter { ![0, 9, 10, 13].contains($0) } + [127]) func controlCharactersInValuesAreRefused(
         _ octet: UInt8
     ) {

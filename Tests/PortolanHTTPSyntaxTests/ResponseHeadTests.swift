@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanHTTPSyntax
 
-/// What a head says beside what the table of responses looks at.
+/// Properties of a head that the table of responses does not check.
 @Suite struct ResponseHeadTests {
     private func head(_ text: String) throws -> ResponseHead {
         var parser = ResponseHeadParser(limits: HTTPLimits())

@@ -24,8 +24,8 @@ import Testing
         #expect(try Self.parse(text) == value)
     }
 
-    /// As JSON has it (RFC 8259 §8.3): é in one code point is another name than é in two. Nor does a comparison put marks in order, which takes
-    /// time that grows with the square of their number.
+    /// Names are compared as in JSON (RFC 8259 §8.3): é in one code point is a different name from é in two. A
+    /// comparison does not reorder marks either, because that takes time that grows with the square of their number.
     @Test(arguments: [0, 20]) func namesAreComparedByTheirBytes(others: Int) throws {
         let rest = (0..<others).map { "a\($0): 0, " }.joined()
         let value = try Self.parse("{\(rest)'\u{E9}': 1, 'e\u{301}': 2}")
@@ -52,7 +52,7 @@ import Testing
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
     }
 
-    /// However many members lie before it or between the two.
+    /// The number of members before the name or between the two does not matter.
     @Test(arguments: [2, 15, 16, 17, 18, 100])
     func aNameThatStandsTwiceIsFoundWhereverItStands(count: Int) throws {
         let names = (0..<count).map { "a\($0)" }
@@ -89,7 +89,7 @@ import Testing
         #expect(value == ["a": .number("1"), "b": nil, "d": ["b": .number("2")]])
     }
 
-    /// Whatever is no JSON5 is none in a member that is left out, at the same place.
+    /// Text that is no JSON5 is also refused in a member that is left out, at the same offset.
     @Test(
         arguments: [
             "[,]", "{1a: 1}", "'a\nb'", "'\\01'", "\"\\x4\"", "[1 2]", "{a 1}", "{a: 1", "'a", "0x", "/* x", "{'a", "[{\"b\": ]}]",

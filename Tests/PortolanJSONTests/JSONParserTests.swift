@@ -64,7 +64,7 @@ import Testing
         #expect(throws: JSONError(problem: .tooDeep, offset: 129)) { try Self.parse(nested(130)) }
     }
 
-    /// Every way to cut a text short is an error, and none is a trap.
+    /// Every truncated text causes an error, and none causes a trap.
     @Test func noTruncatedTextIsTaken() {
         let whole = Array(#"{"id":[1.5e3,"a\ud83d\ude00"],"x":{"y":null}}"#.utf8)
         for length in 0..<whole.count {

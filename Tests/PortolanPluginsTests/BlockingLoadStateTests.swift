@@ -4,16 +4,16 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Every order in which the calls of a blocking load can come, walked to its end.
+/// Explores every order of calls to a blocking load until its end.
 @Suite(.timeLimit(.minutes(2))) struct BlockingLifeTests {
-    /// The machine together with what has been called in the plugin so far.
+    /// The state machine and the calls into the plugin so far.
     struct World: Hashable {
         var life = BlockingLoadState()
         var runs = 0
         var stops = 0
         var stopsRunning = 0
         var destroys = 0
-        /// The load has been told, or has ended: `stop` may not begin any more.
+        /// The load was notified of the end, or has ended: `stop` must not begin any more.
         var knewEnd = false
         var hasThread = false
         var isInWait = false
@@ -25,7 +25,7 @@ import Testing
         case threadLooksWhetherToDestroy
     }
 
-    /// The world after `step`; `nil` where it can't come.
+    /// The world after `step`, or `nil` if the step can't occur.
     static func after(_ step: Step, _ world: World) -> World? {
         var next = world
         let runs = world.life.phase == .running
@@ -111,7 +111,7 @@ import Testing
         #expect(seen.count > 25)
     }
 
-    /// From everywhere, when the threads go on to their end, `destroy` comes.
+    /// From every state, `destroy` follows when the threads run to their end.
     @Test func destroyAlwaysComes() {
         var seen: Set<World> = [World()]
         var open = [World()]

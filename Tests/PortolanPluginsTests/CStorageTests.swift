@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What crosses the boundary, in both directions.
+/// Values that cross the C boundary, in both directions.
 @Suite(.timeLimit(.minutes(2))) struct CStorageTests {
     private func text(_ string: portolan_string) -> String? { unsafe string.text }
 
@@ -79,7 +79,8 @@ import Testing
         #expect(((back.cause as? LoadError)?.cause as? LoadError) == root)
     }
 
-    /// Each layer that fails as its inner load gives the error it was lent as a cause, and the host lends what it read to the next.
+    /// Each layer fails with the borrowed error of its inner load as its cause. The host passes the error that it read
+    /// to the next layer.
     @Test func theFirstCauseOutlivesAnyNumberOfLayers() throws {
         var error = LoadError(.nestedTooDeep, message: "the first")
         for layer in 1...20 {
@@ -92,7 +93,7 @@ import Testing
         }
         var last = error
         while let cause = last.cause as? LoadError { last = cause }
-        // Each of the twenty layers has left out what it could not carry.
+        // Together, the twenty layers left out 12 causes that they could not carry.
         #expect(last.message == "(12 causes left out) the first")
     }
 
@@ -225,7 +226,7 @@ import Testing
         #expect(unsafe try rule { change, _ in unsafe change.field_count = -1 } == "DESC-05")
     }
 
-    // MARK: Given, not returned
+    // MARK: Results through functions
 
     @Test func theCanonicalFormIsGivenOnce() throws {
         let request = try Request("x:Y")

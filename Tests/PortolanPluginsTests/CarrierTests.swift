@@ -6,7 +6,8 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A plugin that says what reached it, in both styles: what a caller gives arrives, and what it gives back does.
+/// A plugin in both styles that reports what it received. The caller's values reach the plugin, and the plugin's values
+/// reach the caller.
 @Suite(.timeLimit(.minutes(2))) struct CarrierTests {
     static let styles = ["carrier", "carrier-events"]
 
@@ -44,7 +45,8 @@ import Testing
         #expect(text(try run(request)) == "a text caf\u{E9}\nb bytes 00 ff 0a\nc integer -9223372036854775808\nd real 1e+300\ne truth 0\n")
     }
 
-    /// What its change names is changed, what it does not know stays (PROP-01), on the way to another load and into an inner one.
+    /// A change replaces the properties that it names and keeps unknown ones (PROP-01), in a redirect and in a nested
+    /// load.
     @Test(arguments: styles, ["redirect", "nest"])
     func propertiesOfEachKindComeFromIt(style: String, way: String) throws {
         var request = try Request("\(style)://\(way)")
@@ -99,7 +101,7 @@ import Testing
         ("password", .use(.password(user: "us\u{E9}r", password: "p w")), "disposition 1, user us\u{E9}r, password p w"),
         ("certificate", .use(credential), "disposition 1, certificate leaf, certificate root, key key"),
         ("trust", .use(.serverTrust), "disposition 1"),
-        // A credential of another kind than was asked for is none.
+        // A credential of the wrong kind is ignored.
         ("password", .use(credential), "disposition 3"), ("certificate", .use(.serverTrust), "disposition 3"),
         ("trust", .use(.password(user: "u", password: "p")), "disposition 3"),
     ]
@@ -108,7 +110,7 @@ import Testing
         (.cancel, "disposition 5"),
     ]
 
-    /// At once from inside the question, and later from another thread.
+    /// Answers inside the challenge call, or later from another thread.
     @Test(arguments: styles, [true, false])
     func everyAnswerToEveryKindArrives(style: String, isLate: Bool) throws {
         let table = Self.answers + ["password", "certificate", "trust"].flatMap { what in Self.others.map { (what, $0.0, $0.1) } }
@@ -145,7 +147,7 @@ import Testing
         #expect(seen.withLock { $0 }?.protectionSpace == expected)
     }
 
-    /// Through the whole loader, which answers no question of certificates by itself.
+    /// Uses the whole loader, which answers no certificate challenge itself.
     @Test(arguments: styles)
     func aDelegatesCertificateArrives(style: String) async throws {
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(Self.credential)) })
@@ -156,7 +158,7 @@ import Testing
         #expect(String(decoding: body, as: UTF8.self) == "disposition 3")
     }
 
-    // MARK: Parts, moments
+    // MARK: Parts and steps
 
     @Test(arguments: styles)
     func partsArriveEachWithItsResponse(style: String) throws {
@@ -229,7 +231,7 @@ import Testing
         withExtendedLifetime(plugin) {}
     }
 
-    /// The registry and the caller have let go of it; only the load holds it.
+    /// The registry and the caller have released the plugin. Only the load retains it.
     @Test(arguments: styles)
     func itEndsAfterItsLastLoad(style: String) throws {
         let log = RecordingLog()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Client functions that no fixture calls, called by closures in place of a plugin.
+/// Client functions that no fixture calls. Closures call them instead of a plugin.
 @Suite(.timeLimit(.minutes(2))) struct ClientFunctionTests {
     private func run(
         _ plugin: InProcessPlugin, _ request: Request? = nil, cached: CachedResponse? = nil, client: RecordingClient = RecordingClient()

@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A sound event-driven plugin with a thread and a socket of its own.
+/// A correct event-driven plugin with its own thread and socket.
 @Suite(.timeLimit(.minutes(2))) struct EventDrivenTests {
     @Test(arguments: [("ticker://0", 0), ("ticker://1", 4096), ("ticker://50?size=1000", 50_000), ("ticker://3?size=300000", 900_000)])
     func theBytesOfItsOwnThreadArrive(_ url: String, _ count: Int) throws {
@@ -19,7 +19,8 @@ import Testing
         #expect(attempt.violations.isEmpty)
     }
 
-    /// Paused at every event, and resumed from elsewhere, from inside, or later, nothing is lost.
+    /// Pauses at every event. The resume comes from another thread, from inside the event, or later, and no byte is
+    /// lost.
     @Test(arguments: ["ticker://20", "ticker://3?size=100000"], [true, false])
     func pausingAtEveryDeliveryLosesNothing(_ url: String, _ resumesInside: Bool) throws {
         let plugin = try Fixtures.plugin("fixture-events")
@@ -92,7 +93,7 @@ import Testing
         #expect(attempt.client.error?.code == code)
     }
 
-    /// Nobody keeps the question, so nobody can answer it: it does so itself.
+    /// The test releases the challenge without an answer, so the challenge answers itself.
     @Test func aChallengeThatIsDroppedDoesNotHangTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let attempt = try TestHandlerLoad(plugin, "ticker://1?ask=1")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Every order in which the turns of an event-driven load can come.
+/// Explores every order of calls to an event-driven load.
 @Suite(.timeLimit(.minutes(2))) struct TurnLifeTests {
     struct World: Hashable {
         var life = EventLoadState()

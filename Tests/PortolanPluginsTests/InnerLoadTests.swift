@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What waits between an inner load and the plugin that pulls it.
+/// The buffer between a nested load and the plugin that pulls from it.
 @Suite(.timeLimit(.minutes(2))) struct InnerLoadTests {
     private let bytes = [UInt8](repeating: 1, count: 100_000)
 

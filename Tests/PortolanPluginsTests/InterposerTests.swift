@@ -7,7 +7,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// Two interposers in front of everything: each asks for the same again, one field richer.
+/// Two interposers before all other handlers. Each repeats the request with one more field.
 @Suite(.timeLimit(.minutes(2))) struct InterposerTests {
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]
@@ -45,7 +45,8 @@ import Testing
         #expect(delegate.text == "org.example.unknown real 1.5\nAccept: text/plain\nx-through: second first\n")
     }
 
-    /// They are asked again for what lies inside, as that is another URL: eight loads deep, the limit.
+    /// The interposers also handle nested requests, because these have other URLs. This makes eight nested loads, which
+    /// is the limit.
     @Test func theyWrapALayeredSchemeAndWhatIsInside() async throws {
         let (delegate, error) = try await load(Request("relay:relay:data:,hello"))
         #expect(error == nil)
@@ -85,7 +86,7 @@ import Testing
         #expect(delegate.seen.isEmpty)
     }
 
-    /// Writes down the loads inside, and the trailers.
+    /// Records the nested loads and the trailers.
     private final class Watcher: LoadDelegate {
         private struct State {
             var seen: [String] = []

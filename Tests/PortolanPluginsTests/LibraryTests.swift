@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// What a library has to be before any of it is used.
+/// The requirements for a library, checked before the host uses it.
 @Suite(.timeLimit(.minutes(2))) struct LibraryTests {
     @Test(arguments: [
         ("missing_symbol", "DESC-01"), ("no_entry", "DESC-02"), ("wrong_major", "DESC-04"), ("other_abi_field", "DESC-04"),
@@ -38,7 +38,7 @@ import Testing
     func theDeepestConfigurationFitsTheStack(_ depth: Int) throws {
         let text = String(repeating: #"{"a":"#, count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
         let outcome = ConditionLock<LoadError.Code??>(nil)
-        // AddressSanitizer makes frames several times as large.
+        // AddressSanitizer makes stack frames several times larger.
         let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
         try PlatformThread.start(stackSize: isSanitized ? 4 << 20 : 512 << 10) {
             do throws(LoadError) {
@@ -71,7 +71,7 @@ import Testing
     @Test(arguments: [(18, [UInt8](arrayLiteral: 243, 0), "riscv"), (4, [1], "32 bits"), (5, [2], "big-endian")])
     func aLibraryForAnotherMachineNamesBoth(_ offset: Int, _ bytes: [UInt8], _ found: String) throws {
         let path = try Fixtures.altered("descriptor", at: offset, to: bytes)
-        defer { try? FileManager.default.removeItem(atPath: path) }  // because it only tidies up
+        defer { try? FileManager.default.removeItem(atPath: path) }  // because this only cleans up
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: path) }
         expectOneLine(error, startsWith: "DESC-01: ", names: path)
         #expect(error?.message.contains(found) == true)

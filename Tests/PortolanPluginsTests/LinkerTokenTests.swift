@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Paths in which the dynamic linker replaces something: it would open another file than the one that was checked.
+/// The dynamic linker replaces tokens in these paths, so it would open another file than the checked one.
 @Suite struct LinkerTokenTests {
     @Test(
         "The linker's tokens are found, and nothing else is taken for one",
@@ -33,7 +33,7 @@ import Testing
         #expect(error?.code == .pluginNotLoadable && error?.message.contains(words) == true)
     }
 
-    /// Without the check, the linker opens what lies in `lib` or beside the program.
+    /// Without the check, the linker would open the library in `lib` or beside the program.
     @Test("The file that a token leads to is not opened in place of the one that was named") func noOtherFileIsOpened() throws {
         let folder = try TestFolder()
         try folder.folder("$LIB")

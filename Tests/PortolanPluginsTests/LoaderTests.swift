@@ -10,7 +10,7 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-/// Plugins behind a real loader: redirects, challenges, nesting and threads as callers meet them.
+/// Plugins in a real loader: redirects, challenges, nesting and threads, from the caller's view.
 @Suite(.timeLimit(.minutes(2))) struct LoaderTests {
     private let threads = LoadThreadPool(limit: 4)
 
@@ -35,7 +35,7 @@ import Testing
         #expect(response.mimeType?.essence == "text/html")
     }
 
-    /// Each holds up to three threads at once: if inner loads waited for one of the four, none would end.
+    /// Each load holds up to three threads at once. If inner loads waited for one of the four, no load would end.
     @Test func aThousandAtOnceThreeDeepOnFourThreads() async throws {
         let loader = try loader("relay")
         let text = String(repeating: "0123456789", count: 1000)
@@ -123,7 +123,7 @@ import Testing
         for try await chunk in chunks {
             count += Int64(chunk.count)
             let ahead = chunks.task.progress.received - count
-            // What waits is at most the limit and one delivery more.
+            // At most the limit and one more delivery are buffered.
             #expect(ahead <= 4096 + 64 << 10)
         }
         #expect(count == 2_800_000)

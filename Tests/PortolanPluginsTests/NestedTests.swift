@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanPlugins
 import Testing
 
-/// Loads inside loads, through `portolan.nested/1`, in both styles.
+/// Nested loads through `portolan.nested/1`, in both styles.
 @Suite(.timeLimit(.minutes(2))) struct NestedTests {
     private let stub = PluginStubHandler()
     private let registry = ProtocolRegistry()
@@ -88,7 +88,7 @@ import Testing
         waitUntilIdle()
     }
 
-    /// A thousand loads, three deep, where four threads serve blocking loads.
+    /// A thousand loads, nested three times, with four threads for blocking loads.
     @Test(arguments: ["relay:relay:relay:stub:20000", "relay:ticker://nest?url=relay%3Astub%3A20000"])
     func aThousandAtOnceAllEnd(_ url: String) throws {
         let loader = loader()
@@ -96,7 +96,7 @@ import Testing
         let ends = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in
-                let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+                let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
                 ends.withLockBroadcasting { $0.append(count) }
             }
         }

@@ -5,12 +5,12 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A load that is stopped, at every moment: nothing more comes of it, and it is destroyed once.
+/// A load can be stopped at any moment: no event follows, and the load is destroyed once.
 @Suite(.timeLimit(.minutes(2))) struct PluginCancelTests {
     static let cancelled = LoadError(.cancelled, message: "enough")
 
     enum How: CaseIterable {
-        /// The client answers `.stopped`.
+        /// The client returns `.stopped`.
         case answer
         /// The caller cancels from inside the event.
         case inside
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// Loads that deliver nothing: one asks `is_stopped`, one is interrupted by its `stop`, one only waits to be called.
+    /// Loads that deliver nothing: one polls `is_stopped`, one is interrupted by its `stop`, one only waits for a call.
     @Test(arguments: ["fixture://until-stopped", "fixture://wait-in-read", "fixture-events://silent"])
     func aLoadThatDeliversNothingEndsAtAStop(_ url: String) throws {
         let plugin = try Fixtures.plugin("fixture")
@@ -77,7 +77,8 @@ import Testing
         #expect(attempt.violations.isEmpty)
     }
 
-    /// The load's own thread cancels in an event without an answer, and then waits in a system call: `stop` comes on another thread.
+    /// The load's own thread cancels in an event without a result, and then waits in a system call. `stop` comes on
+    /// another thread.
     @Test func aStopByTheLoadsOwnThreadReachesIt() throws {
         let plugin = try Fixtures.plugin("fixture")
         let box = HandlerLoadBox()
@@ -120,7 +121,7 @@ import Testing
     }
 }
 
-/// An attempt that its own client can end.
+/// A reference to a handler load, so that the load's own client can end it.
 final class HandlerLoadBox: Sendable {
     private let held = ConditionLock<HandlerLoad?>(nil)
 
@@ -129,7 +130,7 @@ final class HandlerLoadBox: Sendable {
         set { held.withLock { $0 = newValue } }
     }
 
-    /// Ends it on another thread, and waits for that.
+    /// Ends the load on another thread, and waits until that is done.
     func endElsewhere(with error: LoadError) {
         let attempt = attempt
         let isDone = ConditionLock(false)

@@ -5,7 +5,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A plugin that breaks the contract: its load fails by the rule's name, and nothing else happens.
+/// A plugin that violates the contract: its load fails with the rule's ID, and nothing else happens.
 @Suite(.timeLimit(.minutes(2))) struct PluginViolationTests {
     struct ContractViolation: CustomTestStringConvertible {
         let url: String
@@ -17,7 +17,7 @@ import Testing
         var testDescription: String { url }
     }
 
-    /// Breaches that fail the load.
+    /// Violations that fail the load.
     static let failing: [ContractViolation] = [
         ContractViolation("fixture://data-before-response", "ORDER-01"),
         ContractViolation("fixture://finish-before-response", "ORDER-01"),
@@ -78,7 +78,7 @@ import Testing
         #expect(attempt.violations.isEmpty)
     }
 
-    /// Breaches after the load's end, which can only be reported.
+    /// Violations after the load's end, which can only be reported.
     @Test(arguments: [
         ContractViolation("fixture://two-finishes", "ORDER-02"),
         ContractViolation("fixture://fail-after-finish", "ORDER-02"),
@@ -94,7 +94,7 @@ import Testing
         #expect(attempt.violations.map(\.id) == violation.rules)
     }
 
-    /// Breaches where nobody listens to the load any more: they are logged.
+    /// Violations when the load has no listener any more: they are logged.
     @Test(arguments: [
         ContractViolation("fixture://event-in-destroy", "ORDER-06"),
         ContractViolation("fixture-events://event-in-destroy", "ORDER-06"),
@@ -103,7 +103,8 @@ import Testing
     func whatComesFromDestroyOrStopIsLogged(_ violation: ContractViolation) throws {
         let log = RecordingLog()
         let plugin = try Fixtures.plugin("fixture", logger: log.logger)
-        // A load that sees the answer "stopped" before its `stop` comes is not told again: which comes first is a race, so there are many.
+        // A load that receives the result "stopped" before its `stop` is not notified again. The order is a race, so
+        // the test runs many loads.
         for _ in 0..<500 where log.all.isEmpty {
             let attempt = try TestHandlerLoad(plugin, violation.url)
             attempt.start()

@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// The template, a blocking plugin: what it is given reaches it, and what it says arrives.
+/// Template, a blocking plugin: requests reach it, and its events arrive.
 @Suite(.timeLimit(.minutes(2))) struct TemplateTests {
     private func run(_ url: String, _ client: RecordingClient = RecordingClient(), _ change: (inout Request) -> Void = { _ in }) throws
         -> TestHandlerLoad

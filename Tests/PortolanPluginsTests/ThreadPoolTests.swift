@@ -5,7 +5,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// Loads of one plugin that hang are that plugin's own trouble.
+/// Hanging loads of a plugin affect only that plugin.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
     private let clock = ManualClock()
     private let registry = ProtocolRegistry()
@@ -16,7 +16,7 @@ import Testing
         return Loader(configuration: configuration, registry: registry)
     }
 
-    /// As a program loads it: with threads of its own.
+    /// Loads the plugin as a program does, with its own threads.
     private func plugin(_ name: String) throws -> Plugin {
         let plugin = try Plugin(contentsOf: Fixtures.path(name))
         for handler in plugin.handlers { registry.register(handler) }
@@ -31,7 +31,7 @@ import Testing
         return tasks
     }
 
-    /// 64 blocking loads that have each thread, and never end by themselves; and 6 that wait for one.
+    /// Starts 64 blocking loads that occupy all threads and never end by themselves, and 6 that wait for a thread.
     private func hang(_ delegate: Counter) throws -> [LoadTask] {
         let hanging = try start(64, delegate, idle: .seconds(1000))
         delegate.waitForResponses(64)
@@ -45,7 +45,7 @@ import Testing
         _ = try plugin("template")
         let greeting = ConditionLock<Int?>(nil)
         loader().load(try Request("template://greet/sea")) { result in
-            let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+            let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
             greeting.withLockBroadcasting { $0 = count }
         }
         #expect(greeting.wait(atMost: .seconds(30)) { $0 } == 12)
@@ -70,7 +70,7 @@ import Testing
         hanging.waitUntilIdle()
     }
 
-    /// Counts, for many tasks at once.
+    /// Counts events of many tasks.
     private final class Counter: LoadDelegate {
         private let counts = ConditionLock((responses: 0, errors: [LoadError]()))
 

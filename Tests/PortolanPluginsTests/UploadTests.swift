@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// Bytes on their way to a plugin: from memory, a file or a stream, once and again, as fast as it takes them.
+/// Upload bodies of a plugin: from memory, a file or a stream, read once or twice, at the plugin's pace.
 @Suite(.timeLimit(.minutes(2))) struct UploadTests {
     private static let bytes = (0..<5000).map { UInt8(ascii: "a") + UInt8($0 % 26) }
 
@@ -29,7 +29,7 @@ import Testing
         #expect(folder.openDescriptors == 0)
     }
 
-    /// A body that is read, rewound and read again: the same bytes twice, and the counts of what was sent begin anew.
+    /// Reads a body, rewinds it and reads it again: the bytes are the same, and the count of sent bytes restarts.
     @Test(arguments: CarrierTests.styles, ["bytes", "file", "stream"])
     func aBodyIsReadTwice(style: String, kind: String) throws {
         let folder = try TemporaryFolder()
@@ -58,7 +58,7 @@ import Testing
         #expect(try upload(source.body(length: nil), to: "\(style)://twice").client.error?.code == .bodyFailed)
     }
 
-    /// A new body may come later, and have nothing at first: then the plugin is woken for each.
+    /// A new body may come later, and may have no bytes at first. The plugin is woken for each.
     @Test(arguments: CarrierTests.styles)
     func aNewBodyThatComesLaterIsWaitedFor(style: String) throws {
         let (first, second) = (HandFedBody(), HandFedBody())
@@ -93,7 +93,7 @@ import Testing
         #expect(task.progress.fractionReceived == 1)
     }
 
-    /// What the reader does not take is not fetched: an echo whose reader stands still reads one piece, and no more.
+    /// An echo whose reader does not take bytes reads only one piece of the body.
     @Test(arguments: [("template://echo", 16384), ("ticker://echo", 4096)])
     func aSlowReaderSlowsTheUpload(url: String, piece: Int) throws {
         let source = CountingBody(length: 1 << 20)
@@ -112,12 +112,12 @@ import Testing
         #expect(source.given == 4 * piece)
     }
 
-    /// Whether so many pieces came, or the load ended and no more will.
+    /// Whether `count` pieces arrived, or the load has ended.
     private static func hasPieces(_ count: Int, _ events: [RecordingClient.Event]) -> Bool {
         events.last?.isEnd == true || events.count { if case .data = $0 { true } else { false } } >= count
     }
 
-    /// Zeros, and how many were read.
+    /// A body of zeros that counts the bytes read.
     private final class CountingBody: BodyReader {
         private let length: Int
         private let count = ConditionLock(0)
@@ -141,7 +141,7 @@ import Testing
         func close() {}
     }
 
-    /// Keeps the question for a new body, and the bytes.
+    /// Stores the decision for a new body, and the delivered bytes.
     private final class LateBody: LoadDelegate {
         private struct State {
             var answer: (@Sendable (Body?) -> Void)?

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// Which bodies of a browser's archive are whole.
+/// Whether the bodies of a browser's archive are complete.
 @Suite(.timeLimit(.minutes(2))) struct ArchivedBodyTests {
     private func exchange(_ method: String = "GET", _ status: Int = 200, response: String) throws -> Exchange {
         let text = #"""
@@ -16,7 +16,7 @@ import Testing
         return try #require(try Recording(parsing: Array(text.utf8)).exchanges.first)
     }
 
-    /// What is cut off is shorter than the size; a byte order mark, and another charset, make a difference, too.
+    /// A body that was cut off is shorter than its size. A byte order mark and another charset also change the length.
     @Test(arguments: [
         ("text/plain;charset=utf-8", "héé", 5, true), ("text/plain;charset=utf-8", "héé", 6, false),
         ("text/plain", "héé", 2_000_000, false),
@@ -31,7 +31,7 @@ import Testing
         #expect((exchange.gap == nil) == isWhole, "\(exchange.gap ?? "whole")")
     }
 
-    /// A body that was never recorded is none that was empty.
+    /// A body that was never recorded is different from an empty body.
     @Test(
         arguments: [
             ("GET", 200, #""headers":[{"name":"Content-Length","value":"7"}]"#, "it has none of the 7 bytes"),
@@ -55,7 +55,7 @@ import Testing
         #expect(exchange.response?.expectedLength == length)
     }
 
-    /// Parts of a multipart body, of which an archive has no more than one.
+    /// Parts of a multipart body. An archive holds only one of them.
     @Test func ofSeveralResponsesOneIsWritten() throws {
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
         for part in ["one", "two"] {

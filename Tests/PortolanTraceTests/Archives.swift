@@ -3,9 +3,10 @@
 import PortolanCore
 import PortolanTrace
 
-/// Archives as programs write them, shortened.
+/// Archives in the form of several programs, shortened.
 enum Archives {
-    /// Chromium: HTTP/2's own fields among the others, repeated ones with line breaks, failures as `_error` of the response.
+    /// Chromium: HTTP/2 pseudo-header fields among the others, repeated fields with line breaks, failures as `_error`
+    /// of the response.
     static let chromium = #"""
         {"log":{"version":"1.2","creator":{"name":"WebInspector","version":"537.36"},"pages":[{"id":"page_1","startedDateTime":"2026-01-31T12:00:00.000Z","title":"x","pageTimings":{}}],
         "entries":[
@@ -31,7 +32,7 @@ enum Archives {
         ]}}
         """#
 
-    /// Firefox: forms as posted, bodies left out or cut off at its limit.
+    /// Firefox: posted forms, and bodies that are omitted or cut off at its limit.
     static let firefox = #"""
         {"log":{"version":"1.2","creator":{"name":"Firefox","version":"140.0"},"browser":{"name":"Firefox","version":"140.0"},"pages":[],"entries":[
         {"startedDateTime":"2026-01-31T13:00:00.000+01:00","request":{"bodySize":7,"method":"POST","url":"http://example.org/form","httpVersion":"HTTP/1.1",
@@ -56,7 +57,7 @@ enum Archives {
         ]}}
         """#
 
-    /// No more than has to be there.
+    /// The minimum of required members.
     static let least = #"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":204}}]}}"#
 
     /// Portolan's own events: a redirect, a binary body in two pieces, a failure with a plugin's own code.

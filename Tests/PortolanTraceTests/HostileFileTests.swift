@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// Files that were made to do harm: they are refused, by entry and line, or read at a cost that the file's length bounds.
+/// Hostile files. They are refused with the entry and the line, or read at a cost that the file's length bounds.
 @Suite(.timeLimit(.minutes(2))) struct HostileFileTests {
     private static func load(_ events: String...) -> String {
         let start = [#"{"event":"started","url":"x:","method":"GET"}"#]
@@ -35,7 +35,7 @@ import Testing
         let words = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
         #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == words)
         #expect(refusal(Self.load(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
-        // Each exchange has its own.
+        // The limit applies to each exchange separately.
         let retried = Self.load(
             Self.response, Self.data, #"{"event":"failed","message":"x"}"#, #"{"event":"started","url":"x:","method":"GET"}"#,
             Self.response,
@@ -68,7 +68,7 @@ import Testing
         #expect(words.hasPrefix(place) && words.hasSuffix("is one of more than 10000 fields"), "\(words)")
     }
 
-    /// Places are made for what is looked at, and no more.
+    /// Locations are made only for the elements that are read.
     @Test func elementsAreMadeOneByOne() throws {
         let count = 100_000
         let elements = try ErrorLocation(.array(Array(repeating: .null, count: count)), JSONPath()["log"]["entries"]).elements()
@@ -132,7 +132,7 @@ import Testing
                 {"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":200,
                 "content":{"text":"\#(text)","encoding":"\#(encoding)"}}}]}}
                 """#
-            // `try?` because some are refused.
+            // `try?` because some archives are refused.
             let recording = try? Recording(parsing: Array(archive.utf8))
             #expect(recording?.exchanges.first?.payload.bytes == bytes)
         }

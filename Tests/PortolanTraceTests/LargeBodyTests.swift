@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// What is too large to be recorded is compared all the same, and no file is larger than it may be.
+/// Bodies that are too large for a recording are still compared, and no file exceeds its limit.
 @Suite(.timeLimit(.minutes(5))) struct LargeBodyTests {
     private func exchange(_ body: Body, _ answer: String) throws -> Exchange {
         var exchange = Exchange(.put, try URLRecord(parsing: "http://h/"), began: 0)
@@ -64,7 +64,7 @@ import Testing
         let read = try Recording(parsing: file.bytes)
         #expect(read.exchanges.map { $0.gap == nil } == [true, true, false, false] && read.problems.isEmpty)
         #expect(read.exchanges[3].gap == "it has the first 0 bytes of 30000")
-        // One that is filled again does not grow.
+        // A recording that was filled again does not grow.
         var filled = read
         for exchange in whole.exchanges.dropFirst(2) { filled.add(exchange) }
         let again = filled.file(as: form, limit: 100_000)
@@ -75,7 +75,7 @@ import Testing
         #expect(whole.file(as: form).omission == nil)
     }
 
-    /// A file of just the limit is written, and of one byte less is not.
+    /// A file that fits in the limit is written whole, and a larger one loses its body.
     @Test(arguments: Recording.Form.allCases) func theLimitIsThatOfTheFile(form: Recording.Form) throws {
         let whole = try recording(1, bodySize: 100)
         let size = whole.bytes(as: form).count

@@ -8,9 +8,9 @@ import Testing
 
 @testable import PortolanTrace
 
-/// What each mode loads, and what its file holds then.
+/// The loads of each mode, and the resulting contents of its file.
 @Suite(.timeLimit(.minutes(2))) struct ModeTests {
-    /// Counts what it is asked for, and answers with how often.
+    /// Records the URLs of its requests.
     private final class Source: Sendable {
         let asked = Mutex<[String]>([])
 
@@ -48,7 +48,7 @@ import Testing
 
     private func urls(_ recording: Recording) -> [String] { recording.exchanges.map(\.url.description) }
 
-    /// The events in the tests' words, with the body in one piece, as HAR keeps it.
+    /// The events of a test with the body in one piece, as HAR stores it.
     private func whole(_ events: [RecordingDelegate.Event]) -> [RecordingDelegate.Event] {
         events.reduce(into: []) { whole, event in
             if case .data(let bytes) = event, case .data(let before)? = whole.last {
@@ -105,7 +105,7 @@ import Testing
         let replay = ReplayHandler(try Recording(parsing: part.bytes(as: .json)), mode: .fill)
         #expect(try events("x:two", replay).last == .finished)
         #expect(source.asked.withLock { $0 } == ["x:one", "x:two"])
-        // The whole one is played, though the other one stands first.
+        // The complete exchange is replayed, although the incomplete one stands first.
         let filled = try Recording(parsing: replay.recording.bytes(as: .json))
         #expect(filled.count == 3)
         #expect(try events("x:two", ReplayHandler(filled)).last == .finished)
@@ -121,7 +121,7 @@ import Testing
         let replay = ReplayHandler(read, mode: .fill)
         #expect(try events("x:one", replay).last == .finished)
         #expect(source.asked.withLock { $0 } == ["x:one"])
-        // The answer is played, though the failure stands first.
+        // The response is replayed, although the failure stands first.
         let filled = try Recording(parsing: replay.recording.bytes(as: .har))
         #expect(filled.count == 2)
         #expect(try events("x:one", ReplayHandler(filled)).last == .finished)
@@ -210,7 +210,7 @@ import Testing
         #expect(try events("x:y", ReplayHandler(read)).last == .failed(.truncated))
     }
 
-    /// Failures in the middle of a body, and loads that somebody else broke off.
+    /// Failures in the middle of a body, and loads that the caller cancelled.
     @Test(arguments: Recording.Form.allCases, [true, false]) func howItEndedIsRead(form: Recording.Form, failed: Bool) throws {
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
         exchange.note(.response(Response(url: exchange.url)), at: .zero)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// What files are read as recordings, and what is said of others.
+/// The files that are read as recordings, and the errors for other files.
 @Suite(.timeLimit(.minutes(2))) struct RecordingTests {
     private static func exchanges(_ text: String) throws -> [Exchange] { try Recording(parsing: Array(text.utf8)).exchanges }
 
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Whatever a byte becomes, it is read or refused.
+    /// A file with a changed byte is read or refused.
     @Test(arguments: [Archives.chromium, Archives.firefox, Archives.least, Archives.events])
     func whatIsChangedIsNoTrap(text: String) throws {
         var bytes = Array(text.utf8)
@@ -34,7 +34,7 @@ import Testing
         for index in bytes.indices {
             let old = bytes[index]
             bytes[index] = [UInt8(ascii: "9"), UInt8(ascii: "\""), UInt8(ascii: "-"), 0xFF, UInt8(ascii: "}")][index % 5]
-            // `try?` because either is right.
+            // `try?` because both results are correct.
             if let recording = try? Recording(parsing: bytes) {
                 for exchange in recording.exchanges { #expect(exchange.script(for: request).count > 0) }
             }
@@ -86,7 +86,7 @@ import Testing
         #expect(error?.description.contains(words) == true, "\(error?.description ?? "no error")")
     }
 
-    /// One that is wrong does not lose the others, and stays in the file.
+    /// A malformed entry does not affect the others, and stays in the file.
     @Test(arguments: [
         (
             #"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/1"},"response":{"status":200}},7,{"request":{"method":"GET","url":"http://h/2"},"response":{"status":1000}},{"request":{"method":"GET","url":"http://h/3"},"response":{"status":204}}]}}"#,
@@ -115,7 +115,7 @@ import Testing
         #expect(read.response?.status?.code == code && read.response?.status?.reasonPhrase == "X" && read.gap == nil)
     }
 
-    /// Nobody could say which is meant.
+    /// Nobody could decide which list is valid.
     @Test(arguments: [
         #"{"log":{"entries":[],"entries":[]}}"#, #"{"log":{"entries":[]},"log":{"entries":[]}}"#, #"{"loads":[],"loads":[]}"#,
         #"{"log":{"entries":[],"\u0065ntries":null}}"#,
@@ -125,7 +125,7 @@ import Testing
         #expect(error?.description.hasSuffix("keep one") == true, "\(error?.description ?? "no error")")
     }
 
-    /// What another process has added meanwhile is not added again.
+    /// An exchange that another process has added meanwhile is not added again.
     @Test func whatOthersHaveAddedIsMerged() throws {
         func exchange(_ url: String) throws -> Exchange {
             var exchange = Exchange(.get, try URLRecord(parsing: url), began: 0)
@@ -153,7 +153,7 @@ import Testing
         #expect(try Self.exchanges(Archives.chromium)[0].fields == [.accept: "*/*"])
     }
 
-    /// A browser has read it as Unicode; it is played as UTF-8, and says so.
+    /// The browser has decoded the text to Unicode. The text is replayed as UTF-8 with that charset.
     @Test func aTextThatABrowserHasDecodedIsUTF8() throws {
         let text = Archives.chromium.replacing(
             #""mimeType":"text/html","text""#, with: #""mimeType":"text/html;charset=ISO-8859-1","text""#)
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    /// What is not understood here stays in the file.
+    /// Members that this version does not know stay in the file.
     @Test(arguments: [Archives.chromium, Archives.events]) func whatWasReadIsWrittenAsItWas(text: String) throws {
         var recording = try Recording(parsing: Array(text.utf8))
         let form = try #require(recording.form)

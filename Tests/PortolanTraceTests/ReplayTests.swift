@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// What a recording answers.
+/// The responses of a recording.
 @Suite(.timeLimit(.minutes(2))) struct ReplayTests {
     private func replay(
         _ text: String, mode: ReplayHandler.Mode = .strict, speed: Double? = nil, clock: any LoadClock = SystemClock.shared
@@ -24,7 +24,7 @@ import Testing
         try await #require(throws: LoadError.self) { try await loader.data(for: request) }
     }
 
-    /// An archive of GET requests, each with its URL and its answer.
+    /// An archive of GET requests, each with its URL and the body of its response.
     private func archive(_ entries: [(url: String, body: String)], creator: String = "x") -> String {
         let entries = entries.map { url, body in
             #"{"request":{"method":"GET","url":"\#(url)"},"response":{"status":200,"content":{"size":\#(body.utf8.count),"text":"\#(body)"}}}"#
@@ -69,7 +69,7 @@ import Testing
         #expect(String(decoding: try await loader(try replay(Archives.firefox)).data(for: request).0, as: UTF8.self) == "one")
     }
 
-    /// The response is that of the URL that was asked for, fragment and all.
+    /// The response has the requested URL, including its fragment.
     @Test func aResponseHasTheFragmentOfItsRequest() async throws {
         let loader = loader(try replay(Archives.chromium))
         #expect(try await loader.data(for: try Request("https://example.org/dot.gif#x")).1.url.fragment == "x")
@@ -89,7 +89,7 @@ import Testing
         #expect(far.message == "the recording has no answer to GET 'gopher://x/', nor to anything near it; it has 3")
     }
 
-    // MARK: What is played
+    // MARK: The replayed events
 
     @Test func aRedirectOfABrowserLeadsToTheNextEntry() throws {
         let delegate = RecordingDelegate()
@@ -218,7 +218,7 @@ import Testing
     }
 }
 
-/// Gives one piece at each read, and makes its reader wait before each.
+/// Returns one piece for each read, and lets its reader wait before each.
 private final class PiecewiseReader: BodyReader {
     private let state: Mutex<(pieces: [String], isReady: Bool)>
 

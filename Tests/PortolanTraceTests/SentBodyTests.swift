@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// Which recorded request a request is: what is known of both bodies decides.
+/// The comparison of a request with recorded requests. The known facts about both bodies decide.
 @Suite(.timeLimit(.minutes(2))) struct SentBodyTests {
     private func exchange(_ body: Body?, _ answer: String = "answer") throws -> Exchange {
         var request = try Request("http://h/", method: .post, body: body)
@@ -40,7 +40,7 @@ import Testing
         #expect(try outcome(row.sent.map { .text($0) }, from: read) == (row.isSame ? "answer" : "notFound"))
     }
 
-    /// Of a body for which there was no room the digest is left.
+    /// The digest remains of a body that did not fit in the file.
     @Test(arguments: Recording.Form.allCases) func aBodyThatIsLeftOutIsToldFromOthers(form: Recording.Form) throws {
         let text = "password=hidden&a=" + String(repeating: "x", count: 9000)
         var recording = Recording()
@@ -58,7 +58,7 @@ import Testing
         #expect(try outcome(nil, from: read) == "notFound")
     }
 
-    /// In files that have no more than the size, as earlier releases and browsers write them.
+    /// In files that contain only the size, as earlier releases and browsers write them.
     @Test(
         arguments: [
             (#""bodySize":3"#, "abc", true), (#""bodySize":3"#, "abcd", false), (#""bodySize":3"#, nil, false),
@@ -90,7 +90,7 @@ import Testing
         #expect((delegate.error?.code.description ?? delegate.text) == outcome)
     }
 
-    /// What another process has recorded for another body is no answer to this one.
+    /// An entry that another process has recorded for another body does not match this request.
     @Test func entriesForOtherBodiesAreAdded() throws {
         var recording = Recording()
         recording.add(try exchange(.text("abc")))

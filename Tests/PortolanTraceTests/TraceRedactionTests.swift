@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanTrace
 
-/// What of a secret is in a recording: nothing, unless the caller asks for it.
+/// A recording contains no secrets, unless the caller requests them.
 @Suite(.timeLimit(.minutes(2))) struct TraceRedactionTests {
     private let redaction = Redaction()
 
@@ -26,7 +26,7 @@ import Testing
     ])
     func theseAreNamesOfSecrets(name: String) { #expect(SecretName.isSecret(name.utf8)) }
 
-    /// By paging and counts, requests and answers differ.
+    /// Paging tokens and counts are no secrets, because they distinguish requests and responses.
     @Test(arguments: [
         "Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--",
         "pageToken", "next_page_token", "NextToken", "continuation-token", "max_tokens", "total_tokens", "token_type", "tokenizer",
@@ -127,7 +127,7 @@ import Testing
         #expect(Redaction(keepsSecrets: true).sentBody(Array(body.utf8), of: fields) == Array(body.utf8))
     }
 
-    /// Each byte of what came is replaced, and the text around it stays.
+    /// Each byte of a secret in a received body is replaced, and the text around it stays.
     @Test(arguments: [
         (#"{"u":"http:\u002f\u002fu:x\u0040h\/"}"#, #"{"u":"http:\u002f\u002f***\u0040h\/"}"#),
         (#"{"u":"http://us\"er:x@h/"}"#, #"{"u":"http://********@h/"}"#),
@@ -142,7 +142,7 @@ import Testing
         #expect(String(decoding: exchange.redacted(by: redaction).payload.bytes, as: UTF8.self) == redacted)
     }
 
-    /// Whatever else of it the file has.
+    /// A response shows no passwords, also if the file retains other secrets.
     @Test(
         arguments: [true, false],
         [
@@ -206,7 +206,7 @@ import Testing
         #expect(!String(decoding: recording.bytes(as: form, keepingSecrets: true), as: UTF8.self).contains("hidden6"))
     }
 
-    /// A secret may be another one each time.
+    /// A secret may be different each time.
     @Test(arguments: Recording.Form.allCases) func whatIsLeftOutIsNotCompared(form: Recording.Form) throws {
         var recording = Recording()
         recording.add(try exchange())
@@ -225,7 +225,7 @@ import Testing
         #expect(try body("http://h/?page=x", #"{"password":"x"}"#) == "notFound")
     }
 
-    /// Where they are in the recording they count.
+    /// Secrets that are in the recording are compared.
     @Test func whatIsInItIsCompared() throws {
         var recording = Recording()
         for token in ["one", "two"] {

@@ -2,13 +2,14 @@
 
 import Glibc
 
-/// One connection of a server, on a thread of its own: what it does is decided by its script, and it ends when the server is closed.
+/// Runs the script of one server connection on the connection's own thread. Ends at the latest when the server is
+/// closed.
 struct Conversation {
     let socket: ServerSocket
-    /// Over the socket.
+    /// The wire on top of ``socket``.
     let wire: any Wire
     let didReceive: (_ bytes: [UInt8]) -> Void
-    /// Received, but not yet asked for by a step.
+    /// Bytes that were received and that no step has consumed yet.
     private var pending: [UInt8] = []
 
     init(_ socket: ServerSocket, over wire: any Wire, didReceive: @escaping (_ bytes: [UInt8]) -> Void = { _ in }) {
@@ -17,18 +18,18 @@ struct Conversation {
         self.didReceive = didReceive
     }
 
-    /// Returns when the script is over, or can't go on. The caller closes the socket.
+    /// Returns when the script has finished or can't continue. The caller closes the socket.
     ///
-    /// - Throws: what ended it before its time.
+    /// - Throws: the error that ended the script early.
     mutating func run(_ steps: [ScriptedServer.Step]) throws {
         for step in steps { try run(step) }
         try wire.endSending()
         while try receiveMore() {}
     }
 
-    /// Does the steps and leaves the connection as it is.
+    /// Runs the steps and leaves the connection open.
     ///
-    /// - Returns: what was received and not asked for by a step.
+    /// - Returns: the bytes that were received and that no step consumed.
     mutating func begin(_ steps: [ScriptedServer.Step]) throws -> [UInt8] {
         for step in steps { try run(step) }
         return pending
@@ -63,12 +64,12 @@ struct Conversation {
         }
     }
 
-    /// `POLLRDHUP`, a macro that Swift does not see: poll(2).
+    /// `POLLRDHUP`, a macro that Swift does not import (poll(2)).
     private static let peerSendsNoMore: Int32 = 0x2000
 
     // MARK: Bytes
 
-    /// Reads until `length` says how many of the bytes it wants.
+    /// Reads until `length` returns the number of bytes to consume.
     private mutating func receive(_ length: ([UInt8]) -> Int?) throws {
         while true {
             if let length = length(pending) { return pending.removeFirst(length) }
@@ -92,7 +93,7 @@ struct Conversation {
         return ScriptedServer.Frame(type: header[3], flags: header[4], stream: number(header[5..<9]) & 0x7FFF_FFFF, payload: payload)
     }
 
-    /// - Returns: false where the peer sends no more.
+    /// - Returns: false if the peer has ended its direction.
     private mutating func receiveMore() throws -> Bool {
         let bytes = try wire.receive()
         didReceive(bytes)

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// An open descriptor, closed once, at the latest when this goes.
+/// An open descriptor. It is closed once, at the latest in `deinit`.
 final class FileDescriptor: Sendable {
     let number: Int32
     private let isClosed = Atomic(false)

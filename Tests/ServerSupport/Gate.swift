@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one side opens, once, and the other waits for: a script for the test, or the test for a script.
+/// A one-time signal between a script and a test: one side opens the gate, the other waits for it.
 package final class Gate: Sendable {
     private let opened = Observed(false)
-    /// Readable once the gate is open, for the threads of the scripts.
+    /// Readable once the gate is open. The threads of the scripts wait for it.
     let event: FileDescriptor
 
     package init() throws {
@@ -17,7 +17,7 @@ package final class Gate: Sendable {
         opened.update { $0 = true }
     }
 
-    /// - Throws: `CancellationError` where the task is cancelled first.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     package func wait() async throws {
         try await opened.wait { $0 }
     }

@@ -35,7 +35,7 @@ package final class Observed<State: Sendable>: Sendable {
         return result
     }
 
-    /// - Throws: `CancellationError` where the task is cancelled first: a test over its time limit ends.
+    /// - Throws: `CancellationError` if the task is cancelled first, so that a test over its time limit ends.
     package func wait(until isMet: @escaping @Sendable (State) -> Bool) async throws {
         let number = guarded.withLock { guarded in
             guarded.nextWaiter += 1
@@ -60,7 +60,7 @@ package final class Observed<State: Sendable>: Sendable {
     private func cancel(_ number: UInt64) {
         let waiter = guarded.withLock { guarded in
             let waiter = guarded.waiters.removeValue(forKey: number)
-            // It may not be waiting yet.
+            // The task may be cancelled before it waits.
             if waiter == nil { guarded.cancelled.insert(number) }
             return waiter
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A connection that was made to a ``ScriptedServer``, as far as it has come.
+/// A snapshot of one connection to a ``ScriptedServer``.
 package struct ScriptedConnection: Sendable {
-    /// All that has come from the wire.
+    /// All bytes received from the wire.
     package internal(set) var received: [UInt8] = []
     package internal(set) var isOpen = true
 

@@ -1,64 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ScriptedServer {
-    /// One thing that a server does on a connection. A script ends where the peer has gone; after its last step the server ends its own
-    /// direction, reads until the peer ends the other, and closes.
+    /// One action of a server on a connection. A script ends when the peer has closed the connection. After its last
+    /// step the server ends its own direction, reads until the peer ends the other direction, and closes.
     package indirect enum Step: Sendable {
-        /// Reads to an empty line.
+        /// Reads up to and including an empty line.
         case receiveHead
-        /// Reads so many bytes of those that follow.
+        /// Reads this many bytes.
         case receive(Int)
-        /// Reads up to and with this text.
+        /// Reads up to and including this text.
         case receiveThrough(String)
-        /// Reads until the peer sends no more.
+        /// Reads until the peer ends its direction.
         case receiveToEnd
         case send([UInt8])
-        /// Each byte in a packet of its own.
+        /// Sends each byte in its own packet.
         case sendByteByByte([UInt8])
         /// Reads and sends nothing until the test opens the gate.
         case wait(Gate)
-        /// Tells the test that the script has come this far.
+        /// Signals the test that the script has reached this step.
         case open(Gate)
-        /// Tells the test in another way; it must not wait.
+        /// Runs the closure. It must not block.
         case perform(@Sendable () -> Void)
-        /// Reads and sends nothing until the peer sends no more.
+        /// Reads and sends nothing until the peer ends its direction.
         case stall
-        /// Reads frames of HTTP/2 and sends what the closure answers to each; goes on with the next step where it answers `nil`.
+        /// Reads HTTP/2 frames and sends the closure's result for each. Continues with the next step when the closure
+        /// returns `nil`.
         case answerFrames(@Sendable (Frame) -> [UInt8]?)
-        /// Does these again and again, until the peer has gone.
+        /// Repeats these steps until the peer has closed the connection.
         case forever([Step])
-        /// Only over TLS.
+        /// A step that only works over TLS.
         case tls(TLSStep)
-        /// Ends the server's direction; it can still receive.
+        /// Ends the server's direction. The server can still receive.
         case halfClose
-        /// Closes at once, over TLS without close_notify: where something was not read, the peer sees a reset, and may lose what was sent.
+        /// Closes at once, over TLS without close_notify. If received bytes are unread, the peer sees a reset and may
+        /// lose data that was sent.
         case close
-        /// Sends a reset, which overtakes what was sent and has not been read.
+        /// Sends a reset. It overtakes data that was sent and not yet read.
         case reset
 
         package static func send(text: String) -> Self { .send(Array(text.utf8)) }
     }
 
-    /// What only a server over TLS does on a connection.
+    /// A step that only works over TLS.
     package enum TLSStep: Sendable {
         case closeNotify
         /// RFC 8446 §4.6.3
         case updateKeys(isRequested: Bool)
-        /// A HelloRequest; what the peer answers is read with what it sends.
+        /// Sends a HelloRequest. A later read processes the peer's reply.
         case renegotiate
         /// The number of NewSessionTicket messages (RFC 8446 §4.6.1).
         case sendTickets(Int)
-        /// From here on no record has more bytes in it; at least 512.
+        /// Limits the content of each following record to this many bytes, at least 512.
         case limitRecords(Int)
-        /// From here on records are sent in packets of this many bytes.
+        /// Sends the following records in packets of this many bytes.
         case limitPackets(Int)
-        /// Past TLS.
+        /// Sends bytes without encryption.
         case sendInClear([UInt8])
-        /// Records that OpenSSL would not write. Of TLS 1.3 with AES-128-GCM, without tickets, and nothing else was or is sent.
+        /// Sends records that OpenSSL would not write. Requires TLS 1.3 with AES-128-GCM and no tickets; the connection
+        /// must not have sent any other record, and must not send one later.
         case sendSealed([Plaintext])
     }
 
-    /// What is in a record (RFC 8446 §5.2).
+    /// The content of a record (RFC 8446 §5.2).
     package struct Plaintext: Sendable {
         let type: UInt8
         let content: [UInt8]
@@ -75,12 +78,12 @@ extension ScriptedServer {
         package let stream: Int
         package let payload: [UInt8]
 
-        /// Whether the peer's request is complete with it.
+        /// Whether this frame completes the peer's request.
         package var endsRequest: Bool { type <= 1 && flags & 1 != 0 }
-        /// Whether a request begins with it.
+        /// Whether this frame begins a request.
         package var isHead: Bool { type == 1 }
     }
 
-    /// A script of one exchange: the head of a request, then an answer.
+    /// A script of one exchange: reads the head of a request, then sends the response.
     package static func answering(_ answer: String) -> [Step] { [.receiveHead, .send(text: answer)] }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server that does on each connection what a script says, right or wrong, on threads and sockets of its own. It shares no code with what it tests.
+/// A server that runs a script on each connection, with its own threads and sockets. A script may violate the protocol.
+/// The server shares no code with the tested code.
 ///
-/// Everything of it has ended when ``close()`` returns, which it does itself when it goes.
+/// ``close()`` returns after all connections and threads have ended. `deinit` calls it.
 package final class ScriptedServer: Sendable {
     package typealias Script = @Sendable (_ connection: Int) -> [Step]
 
@@ -12,9 +13,9 @@ package final class ScriptedServer: Sendable {
     private let floor: ServerFloor
 
     /// - Parameters:
-    ///   - port: one that the kernel gives, where it is 0.
-    ///   - limit: after this many connections it stops listening, and others are refused.
-    ///   - script: of each connection, by its number from 0.
+    ///   - port: the port to bind, or 0 for one that the kernel chooses.
+    ///   - limit: after this many connections the server stops listening, and further connections are refused.
+    ///   - script: returns the steps for a connection, by its number from 0.
     package init(on loopback: Loopback = .ipv4, port: Int = 0, accepting limit: Int = .max, script: @escaping Script) throws {
         self.loopback = loopback
         journal = Journal(script)
@@ -22,7 +23,8 @@ package final class ScriptedServer: Sendable {
         self.port = floor.port
     }
 
-    /// - Parameter scripts: of the first connection, the second, and so on; the last is also that of all others.
+    /// - Parameter scripts: the scripts of the first connection, the second, and so on. All further connections use the
+    ///   last script.
     package convenience init(_ scripts: [Step]..., on loopback: Loopback = .ipv4, port: Int = 0, accepting limit: Int = .max) throws {
         let scripts = scripts.isEmpty ? [[]] : scripts
         try self.init(on: loopback, port: port, accepting: limit) { scripts[min($0, scripts.count - 1)] }
@@ -30,35 +32,35 @@ package final class ScriptedServer: Sendable {
 
     deinit { close() }
 
-    /// Closes all its connections, and waits until its threads have ended.
+    /// Closes all connections and waits until all threads have ended.
     package func close() { floor.close() }
 
     package func url(_ path: String = "/") -> String { "http://\(loopback.host):\(port)\(path)" }
 
     // MARK: What happened
 
-    /// In the order in which they were made.
+    /// All connections, in the order in which they were accepted.
     package var connections: [ScriptedConnection] { journal.connections.state }
 
     package var openConnections: Int { connections.count { $0.isOpen } }
 
-    /// Waits until so many connections have been made.
+    /// Waits until `count` connections have been accepted.
     package func waitForConnections(_ count: Int) async throws {
         try await journal.connections.wait { $0.count >= count }
     }
 
-    /// Waits until no connection is open, after `count` or more have been made.
+    /// Waits until at least `count` connections have been accepted and none is open.
     package func waitUntilClosed(_ count: Int = 1) async throws {
         try await journal.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
     }
 
-    /// Waits until connection `index` has received so many bytes.
+    /// Waits until connection `index` has received `count` bytes.
     package func waitForBytes(_ count: Int, on index: Int = 0) async throws {
         try await journal.connections.wait { $0.count > index && $0[index].received.count >= count }
     }
 }
 
-/// What its scripts are, and what happened on its connections.
+/// The scripts of the server, and the record of its connections.
 private final class Journal: ConnectionHost {
     let connections = Observed<[ScriptedConnection]>([])
     private let script: ScriptedServer.Script

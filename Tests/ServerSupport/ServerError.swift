@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What keeps a server of the tests from being there.
+/// The reason why a test server could not start.
 package struct ServerError: Error, CustomStringConvertible {
     package let description: String
 
@@ -8,7 +8,7 @@ package struct ServerError: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// A call of the system that failed; `errno` says why.
+    /// A failed system call; the description contains the text for `errno`.
     init(call: String, errno: Int32) {
         description = "\(call) failed: \(SystemCalls.message(for: errno))"
     }

@@ -4,27 +4,28 @@ import Glibc
 import PortolanCore
 import Synchronization
 
-/// Whose connections a ``ServerFloor`` accepts. It must not hold the floor.
+/// Handles the connections that a ``ServerFloor`` accepts. It must not retain the floor.
 protocol ConnectionHost: AnyObject, Sendable {
     /// - Parameter index: the connection's number, from 0.
     func didAccept(_ index: Int)
-    /// On the connection's thread. When it returns or throws the connection is closed.
+    /// Runs on the connection's thread. The floor closes the connection when this method returns or throws.
     func converse(on socket: ServerSocket, _ index: Int) throws
     func didClose(_ index: Int)
 }
 
-/// What the threads of a server share. They hold it, but not the server, which can so go while they run.
+/// State that the threads of a server share. The threads retain this object and not the server, so that the server can
+/// be released while they run.
 final class ServerFloor: Sendable {
     let port: Int
     private let host: any ConnectionHost
     private let stop: FileDescriptor
-    /// Of the connections that are accepted from now on.
+    /// The stop event of connections that are accepted from now on.
     private let connectionStop: Mutex<FileDescriptor>
     private let threads = Mutex(0)
-    /// Open once no thread runs: the first one to start runs until no other is started.
+    /// Open when no thread runs. The first thread runs until no further thread can start.
     private let ended: Gate
 
-    /// - Parameter limit: after this many connections it stops listening, and others are refused.
+    /// - Parameter limit: after this many connections the server stops listening, and further connections are refused.
     init(on loopback: Loopback, port: Int, for host: any ConnectionHost, accepting limit: Int) throws {
         let listener = try SystemCalls.boundSocket(loopback, port: port)
         try SystemCalls.listen(listener, backlog: 4096)
@@ -36,19 +37,19 @@ final class ServerFloor: Sendable {
         try start { [self] in accept(from: listener, atMost: limit) }
     }
 
-    /// Closes the listener and all connections, and waits until the threads have ended.
+    /// Closes the listener and all connections, and waits until all threads have ended.
     func close() {
         signalEnd()
         _ = SystemCalls.wait(for: [(ended.event, Int32(POLLIN))])
     }
 
-    /// As ``close()``, but blocks no thread.
+    /// Has the effect of ``close()`` without blocking a thread.
     func end() async throws {
         signalEnd()
         try await ended.wait()
     }
 
-    /// Closes the connections that are there; others may come.
+    /// Closes the current connections. The server still accepts new ones.
     func closeConnections() throws {
         let next = try SystemCalls.event()
         SystemCalls.signal(
@@ -97,10 +98,11 @@ final class ServerFloor: Sendable {
             count += 1
             host.didAccept(index)
             let socket = ServerSocket(socket: accepted, stop: connectionStop.withLock { $0 })
-            // Where no thread can be had the connection is closed, and the test fails on that.
+            // If no thread can start, the connection is closed, and the test fails because of that.
             do {
                 try start { [self] in
-                    // The script is over: the peer has gone, or the server goes, or this was its will.
+                    // The script ended: the peer closed the connection, the server is closing, or the script closed it.
+                    // `try?` because each of these ends is normal.
                     try? host.converse(on: socket, index)
                     end(socket, index)
                 }

@@ -2,14 +2,14 @@
 
 import Glibc
 
-/// What the bytes of a ``Conversation`` go through.
+/// The byte connection of a ``Conversation``.
 protocol Wire {
-    /// - Returns: nothing where the peer sends no more.
+    /// - Returns: an empty array if the peer has ended its direction.
     func receive() throws -> [UInt8]
     func send(_ bytes: ArraySlice<UInt8>) throws
-    /// The peer reads to the end; it may still send.
+    /// Ends this direction. The peer reads the end and may still send.
     func endSending() throws
-    /// Does what only TLS can do.
+    /// Performs a step that only works over TLS.
     func perform(_ step: ScriptedServer.TLSStep) throws
 }
 
@@ -18,7 +18,7 @@ enum ConversationEnd: Error {
     case peerHasGone, serverIsClosed, scriptCloses
 }
 
-/// A connected socket, whose waits end with its server. As a wire: in clear.
+/// A connected socket whose waits end when its server is closed. As a wire, it sends clear text.
 struct ServerSocket: Wire {
     let socket: FileDescriptor
     /// Readable once the server is closed.

@@ -3,7 +3,8 @@
 import CServerSupport
 import Glibc
 
-/// `Tests/Servers/serve`: it ends when its standard input does, and nobody else has the other end of that, so it ends with this process, however this ends.
+/// A process that runs `Tests/Servers/serve`. It exits when its standard input ends. No other process has the other end
+/// of that pipe, so it also exits when this process ends in any way.
 final class ServingProcess: Sendable {
     private let input: FileDescriptor
     private let output: FileDescriptor
@@ -22,7 +23,7 @@ final class ServingProcess: Sendable {
         SystemCalls.waitForEnd(of: identifier)
     }
 
-    /// Waits for it.
+    /// Waits for the first line of output.
     func firstLine() throws -> [UInt8] {
         var line: [UInt8] = []
         while line.last != UInt8(ascii: "\n") {
@@ -41,10 +42,11 @@ final class ServingProcess: Sendable {
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_adddup2(&actions, input.number, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, output.number, 1)
-        // Sockets that others open without O_CLOEXEC would stay open in it, and their peers would not see them closed.
+        // A socket that other code opened without O_CLOEXEC would stay open in the child, and the socket's peer would
+        // not see it close.
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
 
-        // The threads of Swift's pools have every signal blocked, and a child would inherit that.
+        // The threads of Swift's pools block every signal, and a child would inherit that mask.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }

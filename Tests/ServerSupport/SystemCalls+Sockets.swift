@@ -3,11 +3,11 @@
 import CServerSupport
 import Glibc
 
-/// The loopback address that a server of the tests is bound to.
+/// The loopback address that a test server is bound to.
 package enum Loopback: Sendable {
     case ipv4, ipv6
 
-    /// As a URL has it.
+    /// The address in the form of a URL's host.
     package var host: String {
         switch self {
         case .ipv4: "127.0.0.1"
@@ -17,7 +17,7 @@ package enum Loopback: Sendable {
 }
 
 extension SystemCalls {
-    /// A stream socket that does not block, bound to `port`, or to one that the kernel gives where that is 0.
+    /// Returns a non-blocking stream socket bound to `port`, or to a port that the kernel chooses if `port` is 0.
     static func boundSocket(_ loopback: Loopback, port: Int) throws -> FileDescriptor {
         let socket = try openSocket(loopback)
         try setOption(SO_REUSEADDR, to: 1, on: socket)
@@ -36,7 +36,7 @@ extension SystemCalls {
         try check("listen", Glibc.listen(socket.number, backlog))
     }
 
-    /// Starts to connect, and does not wait for it.
+    /// Starts to connect and returns without waiting.
     static func connect(_ socket: FileDescriptor, _ loopback: Loopback, port: Int) throws {
         let result = unsafe withAddress(loopback, UInt16(truncatingIfNeeded: port)) { address, length in
             unsafe Glibc.connect(socket.number, address, length)
@@ -44,7 +44,7 @@ extension SystemCalls {
         guard result == 0 || errno == EINPROGRESS else { throw ServerError(call: "connect", errno: errno) }
     }
 
-    /// - Returns: `nil` where nobody is waiting.
+    /// - Returns: `nil` if no connection is pending.
     static func accept(_ listener: FileDescriptor) throws -> FileDescriptor? {
         let number = accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
         if number >= 0 { return FileDescriptor(number) }
@@ -59,20 +59,20 @@ extension SystemCalls {
             unsafe getsockname(socket.number, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
         }
         try check("getsockname", result)
-        // It lies at the same place in both kinds.
+        // The port has the same offset in both address structures.
         return Int(UInt16(bigEndian: address.sin6_port))
     }
 
-    // MARK: Options and ends
+    // MARK: Options and shutdown
 
-    /// Each `send` becomes a packet.
+    /// Sends the bytes of each `send` without delay, as their own packet.
     static func sendAtOnce(_ socket: FileDescriptor) throws {
         var value: Int32 = 1
         try check(
             "setsockopt", unsafe setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
-    /// A close of the socket is then a reset, and what was sent but has not arrived is thrown away.
+    /// Makes a close of the socket send a reset. Sent data that has not arrived is discarded.
     static func resetOnClose(_ socket: FileDescriptor) throws {
         var value = linger(l_onoff: 1, l_linger: 0)
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size)))
@@ -83,7 +83,7 @@ extension SystemCalls {
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
-    /// The peer reads to the end; it may still send.
+    /// Ends this direction. The peer reads the end and may still send.
     static func endSending(_ socket: FileDescriptor) {
         _ = shutdown(socket.number, Int32(SHUT_WR))
     }

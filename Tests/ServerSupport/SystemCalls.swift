@@ -3,7 +3,8 @@
 import CServerSupport
 import Glibc
 
-/// The calls that the servers of the tests make, each with its errors, and none interrupted by a signal. Descriptors do not outlive an exec.
+/// The system calls of the test servers. Each one reports its errors and retries after a signal. Descriptors are closed
+/// on exec.
 enum SystemCalls {
     static func message(for errno: Int32) -> String {
         guard let text = unsafe strerror(errno) else { return "error \(errno)" }
@@ -22,7 +23,7 @@ enum SystemCalls {
         return (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
     }
 
-    /// A descriptor that is readable once it is ``signal(_:)``ed, from then on and for everybody.
+    /// Returns a descriptor that becomes readable for all waiters, and stays readable, after ``signal(_:)``.
     static func event() throws -> FileDescriptor {
         FileDescriptor(try check("eventfd", eventfd(0, O_CLOEXEC | O_NONBLOCK)))
     }
@@ -31,10 +32,10 @@ enum SystemCalls {
         _ = eventfd_write(event.number, 1)
     }
 
-    /// Waits until one of the descriptors has what is asked of it, or is at its end.
+    /// Waits until one of the descriptors has a requested event or has reached its end.
     ///
     /// - Parameter events: `POLLIN` or `POLLOUT` or both, for each.
-    /// - Returns: what each has; zeros for all where the time is over.
+    /// - Returns: the events of each descriptor; zeros for all after a timeout.
     static func wait(for descriptors: [(FileDescriptor, Int32)], milliseconds: Int32 = -1) -> [Int32] {
         var watched = descriptors.map { pollfd(fd: $0.0.number, events: Int16($0.1), revents: 0) }
         while unsafe poll(&watched, nfds_t(watched.count), milliseconds) < 0, errno == EINTR {}
@@ -43,7 +44,7 @@ enum SystemCalls {
 
     // MARK: Bytes
 
-    /// - Returns: nothing at the end; `nil` where there is nothing to read yet.
+    /// - Returns: an empty array at the end; `nil` if no bytes are available yet.
     static func read(_ descriptor: FileDescriptor, upTo count: Int = 65536) throws -> [UInt8]? {
         var failure: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -58,9 +59,9 @@ enum SystemCalls {
         return bytes
     }
 
-    /// Raises no SIGPIPE.
+    /// Sends without raising SIGPIPE.
     ///
-    /// - Returns: how many bytes were taken; 0 where there is no room yet.
+    /// - Returns: the number of bytes sent; 0 if the buffer is full.
     static func send(_ bytes: ArraySlice<UInt8>, to socket: FileDescriptor) throws -> Int {
         let flags = Int32(MSG_NOSIGNAL)
         var sent: Int

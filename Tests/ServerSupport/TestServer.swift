@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A real server that `Tests/Servers/serve` starts; `Tests/Servers/README.md` says what each serves.
+/// A real server that `Tests/Servers/serve` starts. `Tests/Servers/README.md` describes each server.
 package enum TestServer: String, CaseIterable, Sendable {
     case nginxHTTP = "nginx.http"
     case nginxHTTP2 = "nginx.http2"
@@ -39,13 +39,13 @@ package enum TestServer: String, CaseIterable, Sendable {
     case tftp = "tftp.server"
     case httpbin = "httpbin.http"
 
-    /// The part of `serve` that starts it: `nginx` of `nginx.http`.
+    /// The part of `serve` that starts this server: `nginx` for `nginx.http`.
     var part: String { String(rawValue.prefix { $0 != "." }) }
 }
 
-/// A file that `serve` makes.
+/// A file that `serve` creates.
 package enum TestFile: String, CaseIterable, Sendable {
-    /// The authority that tests trust.
+    /// The certificate authority that tests trust.
     case authority = "ca"
     case unknownAuthority = "unknownCA"
     /// The certificate of most servers.
@@ -55,7 +55,7 @@ package enum TestFile: String, CaseIterable, Sendable {
     case clientKey
     case clientEncryptedKey
     case clientPKCS12
-    /// Of a client that the servers refuse.
+    /// The certificate of a client that the servers refuse.
     case refusedCertificate
     case refusedKey
     case nginxLog = "nginx.log"

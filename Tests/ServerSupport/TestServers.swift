@@ -2,16 +2,18 @@
 
 import Foundation
 
-/// The real servers, where they listen, and the files they use. They are started once a process, when first asked for, and end with it.
+/// The endpoints and files of the real servers. They start once per process, at the first use, and end with the
+/// process.
 package struct TestServers: Sendable {
-    /// Where a server listens.
+    /// The address of a server.
     package struct Endpoint: Sendable, Decodable {
         package let scheme: String
         package let port: Int
-        /// Whether it listens on ::1, too.
+        /// Whether the server also listens on ::1.
         package let ipv6: Bool
 
-        /// - Parameter host: in brackets where it is an IPv6 address; the good certificate is for `localhost`, `portolan.test`, `127.0.0.1` and `::1`.
+        /// - Parameter host: the host of the URL; an IPv6 address needs brackets. The good certificate is valid for
+        ///   `localhost`, `portolan.test`, `127.0.0.1` and `::1`.
         package func url(_ path: String = "/", host: String = "localhost") -> String { "\(scheme)://\(host):\(port)\(path)" }
     }
 
@@ -24,19 +26,19 @@ package struct TestServers: Sendable {
     }
 
     private let description: Description
-    /// Kept, for the servers end when it goes.
+    /// Retained, because the servers end when it is released.
     private let process: ServingProcess
 
     private static let started = Result { try TestServers() }
 
-    /// Takes a second or two the first time.
+    /// The servers of this process. The first access takes one or two seconds.
     ///
-    /// - Throws: ``ServerError`` where they can't be started at all; a server that is missing throws when it is asked for.
+    /// - Throws: ``ServerError`` if `serve` can't start. A missing server throws in ``endpoint(_:)``.
     package static var shared: TestServers {
         get throws { try started.get() }
     }
 
-    /// - Parameter parts: as `serve --list` says; all where there are none.
+    /// - Parameter parts: names from `serve --list`; an empty array starts all parts.
     package init(parts: [String] = []) throws {
         let program = URL(fileURLWithPath: "../Servers/serve", relativeTo: URL(fileURLWithPath: #filePath)).standardizedFileURL.path
         process = try ServingProcess(program, parts.flatMap { ["--only", $0] })
@@ -48,7 +50,7 @@ package struct TestServers: Sendable {
         }
     }
 
-    /// - Throws: ``ServerError`` with the reason why it was not started.
+    /// - Throws: ``ServerError`` with the reason why the server was not started.
     package func endpoint(_ server: TestServer) throws -> Endpoint {
         if let endpoint = description.endpoints[server.rawValue] { return endpoint }
         throw ServerError(description.missing[server.part] ?? "Tests/Servers/serve has no server '\(server.rawValue)'")
@@ -63,14 +65,15 @@ package struct TestServers: Sendable {
         throw ServerError("Tests/Servers/serve has made no file '\(file.rawValue)'; its server may be missing: \(description.missing)")
     }
 
-    /// The lines of a log, or of another file of text.
+    /// The lines of a log or of another text file.
     package func lines(of file: TestFile) throws -> [String] {
         try String(contentsOfFile: path(of: file), encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    /// The first line of a log that holds `text`. Servers write theirs after the answer has gone, so it is looked for until it is there.
+    /// Waits for the first line of a log that contains `text`. Polls the file, because servers write their log after
+    /// they have sent the response.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled first.
+    /// - Throws: `CancellationError` if the task is cancelled first.
     package func line(of file: TestFile, with text: String) async throws -> String {
         while true {
             if let line = try lines(of: file).first(where: { $0.contains(text) }) { return line }
@@ -78,9 +81,9 @@ package struct TestServers: Sendable {
         }
     }
 
-    /// What is in it goes when the servers end.
+    /// The folder of the servers. Its contents are deleted when the servers end.
     package var folder: String { description.folder }
-    /// Known to each server and proxy that asks for one.
+    /// A user that each server and proxy with authentication accepts.
     package var user: String { description.values["user"] ?? "" }
     package var password: String { description.values["password"] ?? "" }
     package var clientKeyPassword: String { description.values["clientKeyPassword"] ?? "" }

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A port at which nobody listens, and nobody else will: a connection to it is refused.
+/// A reserved port on which nobody listens: connections to it are refused.
 package final class RefusingPort: Sendable {
     package let port: Int
     private let socket: FileDescriptor
@@ -13,7 +13,7 @@ package final class RefusingPort: Sendable {
     }
 }
 
-/// A port whose queue is full: a connection to it is neither made nor refused (listen(2)).
+/// A port whose queue is full: a connection to it is neither established nor refused (listen(2)).
 package final class BlackHolePort: Sendable {
     package let port: Int
     private let listener: FileDescriptor
@@ -26,7 +26,8 @@ package final class BlackHolePort: Sendable {
         fillers = try Self.fill(loopback, self.port)
     }
 
-    /// Connects until one has to wait. On loopback a connection is made or not before the call returns; the wait is for a kernel that takes longer.
+    /// Connects until a connection stays pending. On loopback, a connection is normally established before the call
+    /// returns; the 50 ms wait is for a slower kernel.
     private static func fill(_ loopback: Loopback, _ port: Int) throws -> [FileDescriptor] {
         var fillers: [FileDescriptor] = []
         while fillers.count < 128 {

@@ -3,7 +3,7 @@
 import Foundation
 import ServerSupport
 
-/// `curl`, which trusts the authority of the tests, and no proxy that the environment names.
+/// Runs `curl` with the test authority as its trust root and without the environment's proxies.
 enum Curl {
     struct Outcome {
         let status: Int32

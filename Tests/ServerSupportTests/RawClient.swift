@@ -4,7 +4,7 @@ import Glibc
 
 @testable import ServerSupport
 
-/// A socket that blocks for as long as a test may take, at the other end of a ``ScriptedServer``.
+/// A client socket for a ``ScriptedServer``. Its calls block until they are done; the test's time limit ends them.
 struct RawClient {
     /// How the server's direction ended.
     enum End: Equatable {
@@ -17,7 +17,7 @@ struct RawClient {
         socket = try SystemCalls.openSocket(loopback)
         try SystemCalls.connect(socket, loopback, port: port)
         _ = SystemCalls.wait(for: [(socket, Int32(POLLOUT))])
-        // Of a connection that was refused this is the error.
+        // Throws the error if the connection was refused.
         _ = try SystemCalls.send([], to: socket)
     }
 
@@ -33,7 +33,7 @@ struct RawClient {
 
     func close() { socket.close() }
 
-    /// The next bytes, nothing at the end.
+    /// The next bytes; an empty array at the end.
     func receive() throws -> [UInt8] {
         while true {
             _ = SystemCalls.wait(for: [(socket, Int32(POLLIN))])
@@ -41,7 +41,7 @@ struct RawClient {
         }
     }
 
-    /// All that comes, and how it ends.
+    /// Receives all bytes until the end, and returns how the direction ended.
     func receiveAll() -> (text: String, end: End) {
         var all: [UInt8] = []
         do {
@@ -55,7 +55,7 @@ struct RawClient {
         }
     }
 
-    /// Whether anything has come, or comes within the time.
+    /// Whether bytes are available now or within the time.
     func receives(within milliseconds: Int32) -> Bool {
         SystemCalls.wait(for: [(socket, Int32(POLLIN))], milliseconds: milliseconds)[0] != 0
     }

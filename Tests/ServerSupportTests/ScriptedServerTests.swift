@@ -19,7 +19,7 @@ import Testing
     @Test func anAnswerWaitsForTheHead() throws {
         let server = try ScriptedServer(ScriptedServer.answering("x"))
         let client = try RawClient(to: server.port)
-        // The last line end is one character.
+        // Drops "\r\n", which is one character in Swift.
         try client.send(String(Self.request.dropLast()))
         #expect(!client.receives(within: 20))
         try client.send("\r\n")
@@ -29,7 +29,7 @@ import Testing
     @Test func severalExchangesShareAConnection() throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "one"), .receiveHead, .receive(3), .send(text: "two")])
         let client = try RawClient(to: server.port)
-        // The second request comes with the first.
+        // Sends the second request together with the first.
         try client.send(Self.request + Self.request + "abc")
         #expect(client.receiveAll() == ("onetwo", .closed))
     }
@@ -108,7 +108,8 @@ import Testing
         let server = try ScriptedServer([], accepting: 1)
         _ = try RawClient(to: server.port).receiveAll()
         try await server.waitUntilClosed()
-        // The listener is closed after the script has been started, so it may still be there, but nobody accepts.
+        // The listener closes after the script has started. It may still be open here, but the server accepts no more
+        // connections.
         let isServed = (try? RawClient(to: server.port).receiveAll().end) == .closed
         #expect(!isServed)
         #expect(server.connections.count == 1)
@@ -126,7 +127,7 @@ import Testing
     }
 
     @Test func nothingIsLeftOpen() throws {
-        // Others' tests open and close descriptors at the same time: only those of its own port count.
+        // Other tests open and close descriptors at the same time, so this test only checks its own port.
         var server: ScriptedServer? = try ScriptedServer([.stall])
         let port = try #require(server?.port)
         let client = try RawClient(to: port)
@@ -158,8 +159,8 @@ import Testing
 
     @Test func aServerMayUseThePortOfTheOtherFamily() throws {
         guard (try? RefusingPort(on: .ipv6)) != nil else { return }
-        // The number that was free in one family may be another test's in the other. A loop, because `first` of a lazy map that
-        // filters calls its closure twice, and traps where the second call returns nil.
+        // A port that is free in one family may be in use by another test in the other family. This is a loop because
+        // `first` of a lazy filtered map calls its closure twice, and traps if the second call returns nil.
         var found: (refusing: RefusingPort, server: ScriptedServer)?
         for _ in 0..<20 where found == nil {
             guard let refusing = try? RefusingPort(on: .ipv6) else { continue }

@@ -4,7 +4,7 @@ import Foundation
 import ServerSupport
 import Testing
 
-/// The real servers, through curl(1).
+/// Checks the real servers with curl(1).
 @Suite(.timeLimit(.minutes(10))) struct TestServersTests {
     @Test(arguments: TestServer.allCases)
     func eachServerIsThere(_ server: TestServer) throws {

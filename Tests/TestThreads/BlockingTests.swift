@@ -5,8 +5,9 @@ import PortolanCore
 import Synchronization
 package import Testing
 
-/// Has the tests of a suite run on threads of their own, so that those which block (for a process, or a server) hold up none of Swift's, of which there
-/// are as few as processors: while these wait, no other test's loads go on, and kept connections end idle.
+/// Runs the tests of a suite on separate threads. Tests that block (for a process or a server) then do not block
+/// Swift's pool, which has only as many threads as processors. Otherwise the loads of other tests would stall, and
+/// pooled connections would time out.
 package struct BlockingTests: SuiteTrait, TestTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -18,13 +19,13 @@ package struct BlockingTests: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == BlockingTests {
-    /// The suite's tests block their threads.
+    /// For suites whose tests block their threads.
     package static var blocking: Self { BlockingTests() }
 }
 
-/// Tasks on four threads, in the order in which they come.
+/// Runs tasks on four threads, in order of arrival.
 private final class BlockingExecutor: TaskExecutor {
-    /// An error where the threads could not be had, which fails each test that needs them.
+    /// An error if the threads could not start. It fails each test that needs them.
     static let shared = Result { () throws(LoadError) in try BlockingExecutor() }
 
     private let jobs = Mutex<[UnownedJob]>([])

@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// Has `body` run in a thread of its own: what blocks does not belong on Swift's, of which there may be as few as one.
+/// Runs `body` on a new thread. Blocking code must not run on Swift's pool, which may have only one thread.
 package func inOwnThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         do {

@@ -27,7 +27,7 @@ struct HandlerLoadModel {
     let traits: Traits
     private(set) var stage = Stage.made
     private(set) var isDelivering = false
-    /// Whether the load was told to pause.
+    /// Whether the client paused the load.
     private(set) var isPaused = false
     private var readerHolds = false
     private var callerHolds = false

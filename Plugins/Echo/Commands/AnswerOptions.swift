@@ -2,10 +2,10 @@
 
 import PortolanPluginKit
 
-/// How an answer comes, whatever it is: the parameters that every command has.
+/// The parameters that every command accepts. They control how the response is delivered.
 final class AnswerOptions: Sendable {
     enum Length: Sendable {
-        /// What the command knows of it.
+        /// The length that the command declares.
         case own
         case unknown
         case exactly(Int64)
@@ -13,7 +13,7 @@ final class AnswerOptions: Sendable {
 
     let steps: [PluginStep]
     let interim: [Int32]
-    /// After these, and before the command does anything.
+    /// The delay after the steps and interim responses, before the command runs.
     let wait: Duration
     let status: Int32?
     let type: String?
@@ -24,20 +24,20 @@ final class AnswerOptions: Sendable {
     /// The largest run of body bytes.
     let piece: Int
     let pause: Duration
-    /// Breaks off after so many bytes.
+    /// The number of body bytes after which the load fails.
     let cut: Int64?
     let trailers: [PluginField]
 
     static let largestPiece: Int64 = 1 << 20
     static let pieceProperty = PluginProperty<Int>("org.portolan.echo.piece")
-    /// An hour.
+    /// One hour, in milliseconds.
     private static let longestWait: Int64 = 3_600_000
 
-    /// Takes the parameters.
+    /// Takes the delivery parameters.
     ///
     /// - Parameters:
-    ///   - request: its property ``pieceProperty`` goes before the parameter `piece`.
-    ///   - redirects: whether the status has to be a redirection's.
+    ///   - request: its property ``pieceProperty`` takes precedence over the parameter `piece`.
+    ///   - redirects: whether the status must be a redirection status.
     init(_ parameters: inout Parameters, request: PluginRequest, redirects: Bool) throws(PluginError) {
         steps = try Self.steps(&parameters)
         interim = try Self.interim(&parameters)

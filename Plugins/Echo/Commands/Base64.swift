@@ -18,8 +18,8 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// `nil` where the text holds another byte than the alphabets' 66, is cut in the middle of a byte, or is padded to another length than a
-    /// multiple of four. Padding may be left out.
+    /// Returns `nil` if the text contains a byte outside the alphabets, ends in the middle of a byte, or has padding
+    /// and a length that is not a multiple of four. Padding is optional.
     static func decode(_ text: [UInt8]) -> [UInt8]? {
         var digits = text[...]
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits.removeLast() }
@@ -30,7 +30,7 @@ enum Base64 {
         for (index, byte) in digits.enumerated() {
             guard let digit = value(of: byte) else { return nil }
             bits = bits << 6 | digit
-            // The digits of a group of four complete a byte each, but for the first.
+            // Each digit of a group of four except the first completes a byte.
             if index % 4 > 0 { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(6 - 2 * (index % 4)))) }
         }
         return bytes

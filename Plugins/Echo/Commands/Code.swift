@@ -3,7 +3,7 @@
 import PortolanPluginKit
 
 extension PluginError.Code {
-    /// In the order of their numbers: the first is -1, the next -2; between the two lists lie those that are the host's to give.
+    /// In numeric order: the first is -1, the next -2. The codes between the two lists are reserved for the host.
     private static let firstNames = [
         "unknown", "badURL", "unsupportedScheme", "badRequest", "notFound", "accessDenied", "isDirectory", "notRegularFile",
         "rangeNotSatisfiable", "cancelled", "timedOut", "tooManyRedirects", "badRedirect", "authenticationRequired",
@@ -16,7 +16,7 @@ extension PluginError.Code {
     ]
     static let names = firstNames + laterNames
 
-    /// The code of that name, as in `notFound`.
+    /// The code with this name, such as `notFound`.
     init?(named name: String) {
         if let index = Self.firstNames.firstIndex(of: name) {
             self.init(rawValue: Self.unknown.rawValue - Int32(index))

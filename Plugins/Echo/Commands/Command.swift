@@ -2,34 +2,34 @@
 
 import PortolanPluginKit
 
-/// What a URL asks for, apart from how the answer comes (``AnswerOptions``).
+/// The command of a URL, without the delivery options (``AnswerOptions``).
 enum Command: Sendable {
-    /// To be told what was asked.
+    /// Returns a description of the request.
     case request
     case bytes([UInt8], isText: Bool)
-    /// So many bytes of the ``Pattern``.
+    /// Returns this many bytes of the ``Pattern``.
     case size(Int64)
-    /// The upload body, back as it comes.
+    /// Returns the upload body as it arrives.
     case upload
-    /// How many bytes the upload body has.
+    /// Returns the length of the upload body.
     case sink
     case redirect(to: String)
-    /// A way to a redirect: `next` is the query of a URL like this one, with one less to go.
+    /// Redirects to a URL of the same form with `next` as its query, which has one redirect less to go.
     case detour(next: String)
-    /// To be sent here again, for ever.
+    /// Redirects to the same URL forever.
     case loop
     case challenge(Lock)
-    /// To fail, after so many bytes; `nil`: without a response.
+    /// Fails after this many bytes; `nil` means without a response.
     case fail(PluginError, after: Int64?)
-    /// A response, and no end.
+    /// Delivers a response and never ends.
     case hang
 
-    /// What opens a challenge.
+    /// The credential that a challenge requires.
     final class Lock: Sendable {
         let user: String
         let password: String
         let realm: String?
-        /// So many wrong answers are the last.
+        /// The number of wrong credentials after which the load fails.
         let attempts: Int
 
         init(user: String, password: String, realm: String?, attempts: Int) {
@@ -42,7 +42,7 @@ enum Command: Sendable {
 }
 
 extension Command {
-    /// Reads the command of that name and takes its parameters.
+    /// Parses the command with this name and takes its parameters.
     init(_ name: String, _ parameters: inout Parameters, query: String?) throws(PluginError) {
         switch name {
         case "", "request": self = .request
@@ -82,7 +82,7 @@ extension Command {
         return .detour(next: Self.query(query ?? "", withTimes: times - 1))
     }
 
-    /// The query as it was, but for the number of times.
+    /// Returns the query with its `times` parameter replaced.
     private static func query(_ query: String, withTimes times: Int64) -> String {
         let parts = Array(query.utf8).split(separator: UInt8(ascii: "&")).map { part in
             let name = EchoPercentEncoding.decode(part.prefix { $0 != UInt8(ascii: "=") })
@@ -126,7 +126,7 @@ extension Command {
 }
 
 extension Unicode.Scalar {
-    /// Ends a line, or controls something.
+    /// Whether the scalar is a line separator or a control character.
     fileprivate var isBreaking: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 enum EchoPercentEncoding {
-    /// The bytes, decoded once: `%2541` gives `%41`, and `+` stays a plus. `nil` where two hexadecimal digits do not follow a `%`.
+    /// Decodes the bytes once: `%2541` gives `%41`, and `+` stays a plus. Returns `nil` if a `%` is not followed by two
+    /// hexadecimal digits.
     static func decode(_ encoded: ArraySlice<UInt8>) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(encoded.count)

@@ -2,7 +2,7 @@
 
 import PortolanPluginKit
 
-/// What headers are made of (RFC 9110 §5).
+/// The grammar of header fields (RFC 9110 §5).
 extension StringProtocol {
     /// `token` of RFC 9110 §5.6.2.
     var isToken: Bool {
@@ -15,7 +15,7 @@ extension StringProtocol {
         return sides.count == 2 && sides[0].isToken && sides[1].isToken
     }
 
-    /// Without the white space at both ends.
+    /// The text without spaces and tabs at both ends.
     var trimmed: String {
         let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         let start = drop(while: isSpace)
@@ -33,7 +33,8 @@ extension UInt8 {
 }
 
 extension PluginField {
-    /// `Name: value`. `nil` where the name is no token, or the value holds a control character other than a tab (RFC 9110 §5.5).
+    /// Parses `Name: value`. Returns `nil` if the name is no token, or if the value contains a control character other
+    /// than a tab (RFC 9110 §5.5).
     init?(parsing line: [UInt8]) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let name = String(decoding: line[..<colon], as: UTF8.self)
@@ -44,7 +45,7 @@ extension PluginField {
     }
 }
 
-/// The value of a Content-Type field: its type and charset. `nil` where it is malformed.
+/// The type and the charset of a Content-Type field. `nil` if the field is malformed.
 struct ContentType {
     let type: String
     let charset: String?

@@ -2,24 +2,24 @@
 
 import PortolanPluginKit
 
-/// The `name=value` pairs of a query, which a command takes one by one. What is left at the end is unknown to it.
+/// The `name=value` pairs of a query. A command takes them one by one; the remaining ones are unknown to the command.
 struct Parameters {
     private struct Item {
         let name: String
         let value: [UInt8]
     }
 
-    /// As in `echo:text`, for messages.
+    /// The command for messages, such as `echo:text`.
     let command: String
     private var items: [Item] = []
-    /// The names that were asked for, in that order.
+    /// The names that the command has requested, in that order.
     private var known: [String] = []
 
     private static let largestCount = 256
-    /// Their values may hold secrets, and are never quoted.
+    /// Parameters whose values may be secret. Messages never quote them.
     private static let secret: Set = ["user", "password", "to"]
 
-    /// Parts the query at each `&`, each part at its first `=`, and decodes both sides once.
+    /// Splits the query at each `&` and each part at its first `=`, and decodes both sides once.
     init(parsing query: String?, of command: String) throws(PluginError) {
         self.command = command
         for part in Array((query ?? "").utf8).split(separator: UInt8(ascii: "&")) {
@@ -73,7 +73,7 @@ struct Parameters {
         return try number(text, of: name, in: range)
     }
 
-    /// - Parameter word: what the caller takes in place of a number.
+    /// - Parameter word: a text that the caller accepts instead of a number.
     func number(_ text: String, of name: String, in range: ClosedRange<Int64>, or word: String? = nil) throws(PluginError) -> Int64 {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = Int64(text),
             range.contains(number)
@@ -83,7 +83,7 @@ struct Parameters {
         return number
     }
 
-    /// The value, or a failure that says what is to be given.
+    /// Returns the value, or throws an error that describes the required value.
     func needed<Value>(_ value: Value?, _ name: String, _ what: String) throws(PluginError) -> Value {
         guard let value else { throw PluginError(.badURL, message: "\(command): '\(name)' is missing; give \(what)") }
         return value
@@ -103,14 +103,14 @@ struct Parameters {
         return PluginError(.badURL, message: "\(command): '\(name)'\(quoted) is not allowed; give \(allowed)")
     }
 
-    /// Refuses what nobody took.
+    /// Throws if a parameter is left that the command did not take.
     func end() throws(PluginError) {
         guard let item = items.first else { return }
         throw PluginError(.badURL, message: "\(command) has no parameter \(Excerpt(item.name)); it has \(known.joined(separator: ", "))")
     }
 }
 
-/// A text from outside, fit for a message: quoted, one line of printable ASCII, not too long.
+/// External text for a message: quoted, one line of printable ASCII, at most 40 characters.
 struct Excerpt: CustomStringConvertible {
     let description: String
 

@@ -2,7 +2,7 @@
 
 import PortolanPluginKit
 
-/// Brings one answer to the client, in the way that the URL asked for: response, pieces, pauses, cut, trailers.
+/// Delivers one response to the client with the URL's options: response, pieces, pauses, cut, trailers.
 struct Delivery: ~Copyable {
     private let client: PluginClient
     private let options: AnswerOptions
@@ -16,14 +16,14 @@ struct Delivery: ~Copyable {
         isHeadOnly = method == "HEAD"
     }
 
-    /// What comes before the command itself: the steps, the interim responses, the wait.
+    /// Delivers the steps and the interim responses, then waits, before the command runs.
     func prelude() async throws {
         for step in options.steps { try await client.didReach(step) }
         for status in options.interim { try await client.didReceiveInterim(PluginResponse(status: status)) }
         if options.wait > .zero { try await Task.sleep(for: options.wait) }
     }
 
-    /// The response of a command, changed as the URL asks.
+    /// Returns the command's response, changed by the URL's options.
     func response(_ own: PluginResponse) -> PluginResponse {
         var response = own
         if let status = options.status { response.status = status }
@@ -41,7 +41,7 @@ struct Delivery: ~Copyable {
 
     /// Delivers the response.
     ///
-    /// - Returns: whether a body is wanted: not for HEAD.
+    /// - Returns: whether to deliver a body; false for HEAD.
     mutating func begin(_ own: PluginResponse) async throws -> Bool {
         let response = response(own)
         announced = response.expectedLength
@@ -51,7 +51,7 @@ struct Delivery: ~Copyable {
         return true
     }
 
-    /// Delivers one piece, after the pause that follows the one before it.
+    /// Delivers one piece. Pauses first if a piece was delivered before.
     mutating func deliver(_ bytes: ArraySlice<UInt8>) async throws {
         guard !bytes.isEmpty else { return }
         if delivered > 0, options.pause > .zero { try await Task.sleep(for: options.pause) }
@@ -64,14 +64,14 @@ struct Delivery: ~Copyable {
         try cutWhereAsked()
     }
 
-    /// Delivers all of it, in pieces.
+    /// Delivers all bytes in pieces.
     mutating func deliver(all bytes: [UInt8]) async throws {
         for start in stride(from: 0, to: bytes.count, by: options.piece) {
             try await deliver(bytes[start..<min(start + options.piece, bytes.count)])
         }
     }
 
-    /// Delivers so many bytes of the ``Pattern``, in constant memory.
+    /// Delivers `size` bytes of the ``Pattern`` in constant memory.
     mutating func deliver(size: Int64) async throws {
         guard size > 0 else { return }
         let pattern = Pattern(piece: Int(min(size, Int64(options.piece))))
@@ -86,7 +86,7 @@ struct Delivery: ~Copyable {
         }
     }
 
-    /// The same where nothing comes between the pieces, and none is too many.
+    /// Fast path of ``deliver(size:)`` without pauses, without a cut, and with at most the announced length.
     private mutating func deliver(all pattern: Pattern, size: Int64) async throws {
         let piece = Int64(options.piece)
         var offset: Int64 = 0
@@ -99,7 +99,7 @@ struct Delivery: ~Copyable {
         delivered += size
     }
 
-    /// What comes after a body that is whole.
+    /// Completes a body: checks its length and delivers the trailers.
     func end() async throws {
         if let announced, delivered < announced {
             throw PluginError(

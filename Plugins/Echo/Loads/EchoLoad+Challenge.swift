@@ -3,7 +3,7 @@
 import PortolanPluginKit
 
 extension EchoLoad {
-    /// Asks until the answer is right, or was wrong too often.
+    /// Sends challenges until the credential is correct, or was wrong `attempts` times.
     func serveChallenge(_ lock: Command.Lock, _ delivery: inout Delivery) async throws {
         var question = PluginChallenge(protocolName: request.scheme, host: request.host ?? "", port: request.port, realm: lock.realm)
         for failures in 0..<lock.attempts {
@@ -29,7 +29,7 @@ extension EchoLoad {
 }
 
 extension Command.Lock {
-    /// Both are always compared, so that the time does not tell which was wrong.
+    /// Always compares both, so that the duration does not reveal which one was wrong.
     fileprivate func opens(for credential: PluginCredential) -> Bool {
         let isUser = credential.user.isEqual(to: Array(user.utf8))
         let isPassword = credential.password.isEqual(to: Array(password.utf8))

@@ -2,9 +2,10 @@
 
 import PortolanPluginKit
 
-/// The commands that take the upload body.
+/// The commands that read the upload body.
 extension EchoLoad {
-    /// Gives each piece back before it reads the next: a slow reader makes the upload slow, and a slow upload the reader wait.
+    /// Delivers each piece before it reads the next. A slow reader slows the upload, and a slow upload delays the
+    /// reader.
     func serveUpload(_ delivery: inout Delivery) async throws {
         let content = request.field("content-type").flatMap { ContentType(parsing: $0) }
         let response = PluginResponse(
@@ -14,13 +15,13 @@ extension EchoLoad {
         try await delivery.end()
     }
 
-    /// Takes all of it, and answers with how much that was.
+    /// Reads the whole body and returns its length.
     func serveSink(_ delivery: inout Delivery) async throws {
         let total = try await takeBody { _ in }
         try await answer(Array("\(total)".utf8), type: "text/plain", charset: "utf-8", &delivery)
     }
 
-    /// Answers with the request, its body included, as JSON.
+    /// Returns the request with its body as JSON.
     func serveRequest(_ delivery: inout Delivery) async throws {
         if let length = request.bodyLength, length > maximumEcho { throw tooLarge }
         var body: [UInt8] = []
@@ -39,7 +40,7 @@ extension EchoLoad {
         )
     }
 
-    /// Reads the body to its end, piece by piece, and says after each how much is taken.
+    /// Reads the body to its end in pieces, and reports the progress after each piece.
     @discardableResult
     private func takeBody(_ use: (ArraySlice<UInt8>) async throws -> Void) async throws -> Int64 {
         var buffer = [UInt8](repeating: 0, count: options.piece)

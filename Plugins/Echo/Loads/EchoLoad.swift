@@ -2,7 +2,7 @@
 
 import PortolanPluginKit
 
-/// One load: does what the command says. Each function that serves one reads from top to bottom, as every client call waits by itself.
+/// One load that runs a command. Each command function reads from top to bottom, because client calls suspend.
 final class EchoLoad: Sendable {
     let request: PluginRequest
     let client: PluginClient
@@ -43,7 +43,7 @@ final class EchoLoad: Sendable {
         }
     }
 
-    /// Answers with these bytes.
+    /// Delivers a response with these bytes as its body.
     func answer(_ bytes: [UInt8], type: String, charset: String?, _ delivery: inout Delivery) async throws {
         let response = PluginResponse(mimeType: type, textEncoding: charset, expectedLength: Int64(bytes.count))
         guard try await delivery.begin(response) else { return }
@@ -57,7 +57,7 @@ final class EchoLoad: Sendable {
             status: 302, mimeType: "text/plain", textEncoding: "utf-8", expectedLength: Int64(text.count),
             fields: [PluginField(name: "location", value: target)])
         try await client.wasRedirected(to: PluginChange(url: target), response: delivery.response(response))
-        // Not taken: the caller wants to see the response itself, and then its body.
+        // The client did not follow the redirect: it wants the response itself and its body.
         guard try await delivery.begin(response) else { return }
         try await delivery.deliver(all: text)
         try await delivery.end()

@@ -2,7 +2,7 @@
 
 import PortolanPluginKit
 
-/// A request as one object of JSON (RFC 8259).
+/// Encodes a request as a JSON object (RFC 8259).
 enum RequestReport {
     static func json(_ request: PluginRequest, body: [UInt8]) -> String {
         let text = String(validating: body, as: UTF8.self)

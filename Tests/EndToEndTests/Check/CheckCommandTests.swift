@@ -5,7 +5,6 @@ import PortolanConformance
 import TestThreads
 import Testing
 
-/// `portolan check`.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct CheckCommandTests {
     private func subject(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
 
@@ -33,8 +32,8 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
-    /// A check's process is a copy of one in which Swift's Mutex had noted the number of its thread: on the thread that goes on, two that meet in
-    /// a Mutex now and then never get out.
+    /// A check runs in a fork of a process whose Swift Mutex has stored the ID of its thread. On the surviving thread,
+    /// contention for a Mutex would sometimes deadlock.
     @Test func aCheckIsMadeOnAThreadThatBeganInItsProcess() throws {
         let program = try Program()
         let plugin = try program.copyFixture("second.so")
@@ -52,7 +51,7 @@ import Testing
         #expect(outcome.errors.contains { $0.contains("no check could be made of") }, "\(outcome.errors)")
     }
 
-    /// Nothing unwinds a call of NULL; where it was to return to is told.
+    /// A call of NULL can't be unwound, so the report names its return address.
     @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
     func aCallOfNoFunctionIsToldWithItsCaller() throws {
         let program = try Program()
@@ -65,7 +64,7 @@ import Testing
         #expect(other.status == 2 && other.errors.contains { $0.contains("--filter other checks") }, "\(other.errors)")
     }
 
-    /// A category none of whose checks is of the level is no success of nothing.
+    /// An empty selection must not count as success: a category may have no checks at the current level.
     @Test func aFilterThatChoosesNothingIsRefused() throws {
         let program = try Program()
         for (filter, words) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
@@ -76,7 +75,7 @@ import Testing
         #expect(try program.run("check", "./none.so").status == 107)
     }
 
-    /// … and not a hang: the handler of the crash is called inside of free(3) then.
+    /// The runner must not report a hang, although the crash handler runs inside free(3) in this case.
     @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
     func aHeapThatIsFoundDamagedIsACrashAndManyOfOneCauseAreToldOnce() throws {
         let program = try Program()
@@ -96,7 +95,7 @@ import Testing
         let outcome = try program.run("check", "twice.so", "--filter", "DESC-01")
         #expect(outcome.status == 111 && outcome.text.contains("crashed  DESC-01") && outcome.text.contains("SIGABRT"), "\(outcome.text)")
         #expect(ContinuousClock.now - start < .seconds(15))
-        // Where in the plugin, by its symbols and debug information.
+        // The place in the plugin, from its symbols and debug information.
         #expect(outcome.lines.contains { $0.trimmingCharacters(in: .whitespaces) == "begin (twice.c:5)" }, "\(outcome.text)")
         let all = try program.run("check", "twice.so", "--level", "1")
         #expect(all.text.components(separatedBy: "stack:").count == 2, "\(all.text)")
@@ -114,7 +113,7 @@ import Testing
         #expect(outcome.lines.last?.contains("not judged: ") == true)
         #expect(outcome.lines.contains { $0.hasPrefix("not judged: ") && $0.contains("as the library was named without a manifest") })
         #expect(!outcome.text.contains("passed   DESC-01"))
-        // What has a version at its end is a library as well, and its manifest is called after what comes before.
+        // A file name with a version at its end is also a library. Its manifest has the name without the version.
         let path = program.folder.appendingPathComponent("alone.so").path
         try FileManager.default.copyItem(atPath: path, toPath: path + ".1.2")
         #expect(try program.run("check", "alone.so.1.2", "--filter", "DESC,CAN").lines.dropLast() == outcome.lines.dropLast())
@@ -132,7 +131,7 @@ import Testing
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 2}, {"url": "data:none", "error": "badURL"}]}"#)
         let outcome = try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01")
         #expect(outcome.status == 111 && outcome.text.contains("'data:,a' gave 1 byte, not 2"), "\(outcome.text)")
-        // The command that it names finds the same.
+        // The suggested command reproduces the finding.
         let again = try #require(outcome.lines.first { $0.contains("again: portolan ") }?.split(separator: "again: portolan ").last)
         #expect(try program.runScript("$portolan \(again)").text.contains("'data:,a' gave 1 byte, not 2"))
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 1, "mime": "text/plain"}]}"#)
@@ -165,7 +164,8 @@ import Testing
         #expect(outcome.text.contains("<failure message=") && outcome.text.contains(#"failures="1" errors="0""#))
     }
 
-    /// Programs that are not ours read what is printed for programs, and count the same: one failure, one that could not be judged.
+    /// Third-party programs read the machine-readable reports and count the same results: one failure and one skipped
+    /// check.
     @Test func theReportsAreReadByOthers() throws {
         let program = try Program()
         let outcome = try program.runScript(
@@ -196,7 +196,7 @@ import Testing
         #expect(outcome.lines.last == "  Failed test:  3", "\(outcome.lines)")
     }
 
-    /// The page asks for nothing from elsewhere.
+    /// The page loads nothing from elsewhere.
     @Test func htmlIsOnePageWithAPictureOfTheLastCalls() throws {
         let outcome = try Program().run("check", subject("FLOW_06"), "--filter", "FLOW", "--format", "html")
         #expect(outcome.status == 111 && outcome.text.hasPrefix("<!DOCTYPE html>") && outcome.text.hasSuffix("</html>\n"))

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Plugins that want to be passed by `portolan check` without keeping to the contract.
+/// Plugins that violate the contract and try to forge a passed `portolan check`.
 @Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "AddressSanitizer finds some of them first"))
 struct ForgedVerdictTests {
     static let ways = [
@@ -38,7 +38,7 @@ struct ForgedVerdictTests {
 
     @Test(arguments: ["writes", "forks-to-write", "fills-memory", "kills-parent"])
     func noneIsPassedByAnyCheckThatCallsIt(_ way: String) throws {
-        // What is judged by the file alone, or by opening it, calls none of its functions.
+        // These checks only read or open the file, and call none of the plugin's functions.
         let ofFile: Set = ["DESC-01", "DESC-02", "DESC-12", "SEC-05"]
         for result in try results(way, "--level", "3") {
             #expect(result.verdict != "passed" || ofFile.contains(result.id), "\(result)")

@@ -4,12 +4,13 @@ import Foundation
 import TestThreads
 import Testing
 
-/// What `portolan check` leaves behind, whatever the plugin does and however the command ends: nothing.
+/// `portolan check` leaves no files or processes behind, whatever the plugin does and however the command ends.
 @Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "it is about processes, not memory"))
 struct LeftoverTests {
     private let program: Program
 
-    /// A plugin whose entry function begins a process in a session of its own. That has the FIFO `alive` open for writing until it ends.
+    /// A plugin whose entry function starts a process in a new session. That process has the FIFO `alive` open for
+    /// writing until it ends.
     init() throws {
         program = try Program()
         try program.makeFile(
@@ -35,8 +36,9 @@ struct LeftoverTests {
         #expect(made.status == 0, "\(made.errors)")
     }
 
-    /// Runs the command, waits until the process has begun, does `act` (a statement of Python in which `check` is the command), waits until that process is
-    /// gone, and prints the command's status, and what is left in the temporary folder once the processes of the command had time to remove it.
+    /// Runs the command, waits until the plugin's process has started, and executes `act` (a Python statement in which
+    /// `check` is the command). Then waits until that process has ended, and prints the command's status and the
+    /// remaining files in the temporary folder, after the command's processes had time to remove them.
     private func run(_ arguments: String, hangs: Bool, _ act: String) throws -> [String] {
         let script = """
             import os, signal, subprocess, sys, time
@@ -80,7 +82,7 @@ struct LeftoverTests {
         #expect(outcome.text.contains("outlived the check: 'portolan'"), "\(outcome.text)")
     }
 
-    /// The copy holds what the process had open, and is no reason to wait for it.
+    /// The fork has the process's descriptors open. The command must not wait for the fork.
     @Test func aProcessThatForksAndEndsIsACrashAtOnce() throws {
         try program.makeFile(
             "ends.c",
@@ -101,7 +103,7 @@ struct LeftoverTests {
         #expect(ContinuousClock.now - start < .seconds(100))
     }
 
-    /// Not even for a moment: the folder can't be written to, and its times stay as they are.
+    /// The folder is read-only and its times do not change, so the command creates no file in it, not even temporarily.
     @Test func nothingIsMadeBesideThePlugin() throws {
         try program.installTemplate(in: "installed")
         let outcome = try program.runScript(
@@ -113,7 +115,7 @@ struct LeftoverTests {
         #expect(outcome.lines == ["0", "same"], "\(outcome.lines) \(outcome.errors)")
     }
 
-    /// A crash in the constructor of a copy that the linker has open.
+    /// Crashes in the constructor of a copy while the dynamic linker is opening it.
     @Test func aCopyGoesWithACrash() throws {
         try program.makeFile(
             "crash.c",

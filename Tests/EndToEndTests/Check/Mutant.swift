@@ -4,40 +4,41 @@ import Foundation
 import PortolanConformance
 import Testing
 
-/// A plugin that breaks one rule: `ORDER_02b` is the second that breaks ORDER-02.
+/// A plugin that violates one rule. `ORDER_02b` is the second one that violates ORDER-02.
 struct Mutant: Sendable, CustomTestStringConvertible {
-    /// How deep they are judged: those of rules of this level or below. `nil`: not at all.
+    /// Selects the mutants to check: those of rules up to this level. `nil` selects none.
     static let level = ProcessInfo.processInfo.environment["PORTOLAN_MUTANTS"].flatMap { Int($0) }
 
     let name: String
     var testDescription: String { name }
 
-    /// The rule that it breaks.
+    /// The rule that the mutant violates.
     var rule: String {
         let id = name.split(separator: "_").joined(separator: "-")
         return id.last?.isLowercase == true ? String(id.dropLast()) : id
     }
 
-    /// The level of that rule.
+    /// The level of ``rule``.
     var level: Int { ConformanceCheck.named(rule)?.rule.level ?? 1 }
 
     static let source = Repository.root.appendingPathComponent("Tests/PluginFixtures/mutants")
     static let folder = Repository.root.appendingPathComponent(".build/fixtures/mutants")
 
-    /// What `make fixtures` built, by name.
+    /// The mutants that `make fixtures` built, sorted by name.
     static let all: [Mutant] = {
-        // `try?` because that there are none fails a test of its own.
+        // `try?` because another test fails if there are no mutants.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".so") && $0 != "good.so" }.sorted().map { Mutant(name: String($0.dropLast(3))) }
     }()
 }
 
 extension Mutant {
-    /// Those that are judged now; the ones that hang stand at the end of the alphabet, and begin first, so that nothing waits for them at last.
+    /// The mutants of the selected level. The ones that hang are last in the alphabet, so the reversed order starts
+    /// them first and shortens the whole run.
     static let judged = all.filter { $0.level <= level ?? 0 }.reversed()
 }
 
-/// What `portolan check --json` printed.
+/// The output of `portolan check --json`.
 struct Judgement: Decodable {
     struct Result: Decodable {
         let id, verdict: String
@@ -52,12 +53,12 @@ struct Judgement: Decodable {
 
     let results: [Result]
 
-    /// The checks that found something.
+    /// The IDs of the checks that found a problem.
     var found: [String] { results.filter(\.isFound).map(\.id) }
 
     /// - Parameters:
-    ///   - jobs: at once; more than processors where what is judged mostly waits.
-    ///   - timeout: of each check, in seconds; ten thousand loads take their time.
+    ///   - jobs: number of parallel checks; more than the processors if the plugin mostly waits.
+    ///   - timeout: limit of each check in seconds; a check with ten thousand loads needs longer.
     init(of library: URL, level: Int, jobs: Int = 5, timeout: Int? = nil) throws {
         let program = try Program()
         let outcome = try program.run(
@@ -69,8 +70,8 @@ struct Judgement: Decodable {
         #expect(results.count == ConformanceCheck.all(level: level).count)
     }
 
-    /// A copy with its manifest in a folder without others: what lies beside a library is linked beside each copy that a check makes of it, and a quarter
-    /// of all time went into the links to five hundred mutants.
+    /// Copies the library and its manifest into a separate folder. Each check links the files beside the library next
+    /// to its copy, and the links to five hundred mutants took a quarter of the total time.
     private static func alone(_ library: URL, in program: Program) throws -> String {
         let base = library.deletingPathExtension().deletingPathExtension().lastPathComponent
         let copied = try program.runScript(

@@ -5,29 +5,31 @@ import PortolanConformance
 import TestThreads
 import Testing
 
-/// Each check can fail: a plugin that keeps every rule passes all of them, and one that breaks a rule is failed by that rule's check.
+/// Every check can fail: a plugin that follows all rules passes all checks, and a plugin that violates a rule fails
+/// that rule's check.
 ///
-/// Hundreds of judgements of 150 checks: `make test` runs those up to level 3 in a process of their own, beside the other tests, which would
-/// wait for them in one, and `make test-full` all.
+/// Runs hundreds of plugins with 150 checks each. `make test` runs the checks up to level 3 in a separate process in
+/// parallel with the other tests, which would otherwise wait; `make test-full` runs all.
 @Suite(.blocking, .enabled(if: Mutant.level != nil, "set PORTOLAN_MUTANTS to a level, as make test-mutants does"), .timeLimit(.minutes(30)))
 struct MutantTests {
     @Test func aPluginThatKeepsEveryRulePasses() throws {
         let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("good.so"), level: 5, timeout: 120)
         for result in judgement.results {
-            // A machine under load is no fault of a plugin that is asked how fast it is.
+            // CAN-05 and DESC-10 measure time, so a machine under load can fail them without a fault of the plugin.
             if result.id == "CAN-05" || result.id == "DESC-10" { continue }
-            // … and a plugin is no binding.
+            // MANIF-07 applies to bindings only.
             if result.id == "MANIF-07" { continue }
             #expect(result.verdict == "passed", "\(result.id): \(result.note ?? "")")
         }
     }
 
-    /// A peer may think for longer than a stopped load is given to come to rest, and content may be another each time. (CAN-05 and DESC-10 as above.)
+    /// A peer may take longer than a stopped load's time limit, and content may differ in each load. CAN-05 and DESC-10
+    /// are excluded as above.
     @Test(.enabled(if: Mutant.level == 5, "make test-full judges it, for a minute"))
     func aPluginWhoseLoadsAreSlowOrVaryPasses() throws {
         let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: 5, jobs: 16)
         #expect(judgement.found.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
-        // … and what is not judged for want of time is little.
+        // Only a few checks are skipped for lack of time.
         #expect(judgement.results.count { $0.verdict == "skipped" } < 20)
     }
 
@@ -52,7 +54,7 @@ struct MutantTests {
         for rule in rules { #expect(ConformanceCheck.named(rule) != nil, "\(rule)") }
     }
 
-    /// The verdict does not come from a name: built under another identifier, and called something else, each is failed all the same.
+    /// The verdict does not depend on a name: each mutant fails with another identifier and another file name, too.
     @Test(arguments: Mutant.judged.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
     func anotherNameMakesNoDifference(_ mutant: Mutant) throws {
         let program = try Program()

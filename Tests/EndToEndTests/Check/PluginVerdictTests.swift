@@ -7,18 +7,19 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// The plugins of this repository that have code of their own keep every rule that can be judged of them.
+/// The plugins of this repository with their own code follow every rule that a check can test.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct PluginVerdictTests {
     @Test(arguments: ["Template", "Echo", "Gzip"])
     func thePluginPasses(name: String) throws {
         let program = try Program()
         try program.copyFixture("\(name.lowercased()).so", to: "\(name)/\(name.lowercased()).so")
         try program.copyManifest(name)
-        // In a debug build a digest of 14 MB takes seconds.
+        // A debug build needs seconds for a digest of 14 MB.
         try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), 60)
     }
 
-    /// Bindings are judged by the handler that the host makes of them, and so is what is built in. LibCurl's URLs are mostly those of servers.
+    /// For bindings and built-in handlers, the checks run against the host's handler. LibCurl's URLs mostly need
+    /// servers.
     @Test(arguments: [("LibMagic", 60), ("LibCurl", 40)])
     func theBindingPasses(name: String, count: Int) throws {
         let program = try Program()
@@ -31,7 +32,7 @@ import Testing
         try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)
     }
 
-    /// As command-line.md has it, in the process of the tests.
+    /// Runs checks inside the test process, as command-line.md describes.
     @Test(arguments: ConformanceCheck.all(level: 2).filter { !$0.needsProcess && ["ORDER", "BODY", "ERR"].contains($0.rule.category) })
     func aTestCanMakeTheChecks(check: ConformanceCheck) throws {
         let program = try Program()
@@ -41,11 +42,11 @@ import Testing
         var runner = ConformanceRunner(ConformanceTarget(plugin))
         runner.timeLimit = .seconds(120)
         let result = runner.result(of: check)
-        // Template's manifest has no URL with an empty body.
+        // Template's manifest contains no URL with an empty body.
         #expect(result.verdict == (check.id == "BODY-06" ? .skipped : .passed), "\(result)")
     }
 
-    /// … with nginx and Apache.
+    /// Checks http: with nginx and Apache.
     @Test func httpPasses() throws {
         let (program, servers) = (try Program(), try TestServers.shared)
         func load(_ server: TestServer, _ path: String, _ rest: String) throws -> String {

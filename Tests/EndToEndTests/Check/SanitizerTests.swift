@@ -4,13 +4,13 @@ import Foundation
 import TestThreads
 import Testing
 
-/// `portolan check --sanitizer`: with the real Valgrind.
+/// Runs `portolan check --sanitizer` with the real Valgrind.
 @Suite(
     .blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "Valgrind runs no program that is built with AddressSanitizer"))
 struct SanitizerTests {
     private static let wrong = ["use-after-free", "overrun", "unset", "free-twice", "lose", "deliver-unset", "deliver-freed"]
 
-    /// A folder with the plugin whose loads use memory wrongly, and a manifest that names these.
+    /// Creates a folder with the plugin that misuses memory, and with a manifest that lists the given loads.
     private func program(_ names: [String]) throws -> Program {
         let program = try Program()
         _ = try program.copyFixture("memory.so", to: "memory/memory.so")
@@ -36,7 +36,7 @@ struct SanitizerTests {
         }
         let results: [Result]
 
-        /// Where the errors of a rule are: the plugin's innermost functions.
+        /// The innermost plugin functions in the findings of a rule.
         func places(_ id: String) -> Set<String> {
             let functions = ["use_after_free", "overrun", "unset", "free_twice", "lose", "deliver_unset", "deliver_freed"]
             let findings = results.first { $0.id == id }?.findings ?? []

@@ -4,15 +4,16 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Plugins that change what the checks need, or that are another plugin in later checks, and cheap ways to change a verdict.
+/// Plugins that manipulate what the checks need, that behave differently in later checks, or that try to change a
+/// verdict cheaply.
 @Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "AddressSanitizer finds some of them first"))
 struct ShiftyPluginTests {
-    /// A plugin whose loads have no end, which breaks ORDER-02 and more.
+    /// A plugin whose loads never end, which violates ORDER-02 and other rules.
     ///
     /// - Parameters:
-    ///   - code: what is put before the entry function.
-    ///   - before: what is put before `make`.
-    ///   - make: what is put into `make`.
+    ///   - code: inserted before the entry function.
+    ///   - before: inserted before `make`.
+    ///   - make: inserted into `make`.
     static func source(_ code: String, before: String = "", yields: String = "abi == 1", make: String = "") -> String {
         """
         #define _GNU_SOURCE
@@ -83,9 +84,9 @@ struct ShiftyPluginTests {
         return (try JSONDecoder().decode(Report.self, from: outcome.output).results, ContinuousClock.now - start)
     }
 
-    // MARK: What checks need
+    // MARK: Requirements of checks
 
-    /// … the text of a finding.
+    /// Name, code, and the text of the expected finding.
     static let starving: [(String, String, String)] = [
         (
             "unlinks itself", "Dl_info i; if (dladdr((void *)forge, &i)) unlink(i.dli_fname);", "was removed"
@@ -102,7 +103,8 @@ struct ShiftyPluginTests {
         try build(Self.source("static void forge(void) { \(code) }"))
         let (results, _) = try check("--filter", "DESC-03,DESC-06,REG-01,LIFE-09", "--jobs", "1")
         let details = results.flatMap(\.findings).map(\.detail)
-        // Without memory the check's process may notice, or be ended by the first allocation that fails in Swift's code.
+        // Without memory, the check's process may report the limit, or the first failed allocation in Swift code may
+        // end the process.
         let isEnded = name == "starves itself" && results.contains { $0.verdict == "crashed" }
         #expect(isEnded || details.contains { $0.contains(words) }, "\(results)")
     }
@@ -125,7 +127,7 @@ struct ShiftyPluginTests {
             #expect(result.verdict == "failed", "\(result)")
             #expect(result.findings.contains { $0.detail.hasPrefix("the plugin behaved differently") }, "\(result)")
         }
-        // The rule that is blamed has its check made, also where it was not asked for.
+        // A check runs for the blamed rule even if the filter excludes it.
         try program.remove("count")
         let others = try check("--filter", "DESC-03,DESC-06,REG-01,CAN-01", "--jobs", "1").results
         #expect(others.first { $0.id == "DESC-04" }?.verdict == "failed", "\(others)")
@@ -160,7 +162,7 @@ struct ShiftyPluginTests {
         #expect(results.first { $0.id == "ORDER-02" }.map { $0.verdict != "passed" && $0.verdict != "warned" } == true, "\(results)")
     }
 
-    /// A handler of SIGSEGV makes a const argument writable.
+    /// A SIGSEGV handler makes a const argument writable.
     @Test func whatIsWrittenDespiteAFaultIsFound() throws {
         try build(
             Self.source(
@@ -183,7 +185,7 @@ struct ShiftyPluginTests {
         #expect(results.first?.findings.contains { $0.detail.contains("the request of") } == true, "\(results)")
     }
 
-    // MARK: Ends
+    // MARK: Termination
 
     @Test func theEndOfAProcessThatIsTracedIsSeen() throws {
         try build(
@@ -240,7 +242,7 @@ struct ShiftyPluginTests {
         #expect(try program.runScript("ls tmp").text == "")
     }
 
-    /// The command stops at the call by which the folder is made, and is ended there.
+    /// Kills the command at the call that creates its temporary folder.
     @Test func aSignalAtTheVeryBeginningLeavesNoFolder() throws {
         try build(Self.source("static void forge(void) {}"))
         let script = """

@@ -62,7 +62,7 @@ import Testing
         #expect(trace.status == 23 && trace.text.isEmpty)
     }
 
-    /// Connections and event loops have descriptors, too.
+    /// The descriptors of connections and event loops must not be usable as outputs.
     @Test func theProgramsOwnDescriptorsAreNoOutput() throws {
         let outcome = try program.runScript(
             #"""

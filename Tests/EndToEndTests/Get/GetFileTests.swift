@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// What `-o` and `-O` leave in the folder.
+/// The files that `-o` and `-O` leave in the folder.
 @Suite(.blocking) struct GetFileTests {
     private let program: Program
 
@@ -65,7 +65,7 @@ import Testing
             atPath: program.folder.appendingPathComponent("download").path, withDestinationPath: "real")
         let words = "portolan: 'download' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o"
         #expect(try program.run("get", "-O", "data:,x").errors == [words])
-        // Not after the body, which never ends.
+        // The error must not wait for the body, which never ends.
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .stall,
         ])
@@ -98,7 +98,8 @@ import Testing
         #expect(try program.files == ["download"])
     }
 
-    /// The events are read up to the first of the body, so that the load is under way, and not much further, so that it cannot end.
+    /// Reads the events up to the first one of the body, so that the load is running, and not much further, so that it
+    /// can't finish.
     @Test func aSignalLeavesNoPartOfAFile() throws {
         let source = try Program()
         let file = try source.makeLargeFile("big", size: 1 << 40)

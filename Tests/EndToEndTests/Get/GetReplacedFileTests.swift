@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// What the file that `-o` replaces and the new one have in common.
+/// The properties that a new file keeps from the file that `-o` replaces.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetReplacedFileTests {
     private let program: Program
     private static let isRoot = geteuid() == 0
@@ -12,7 +12,8 @@ import Testing
 
     init() throws { program = try Program() }
 
-    /// Runs Python with `acl(…)`, which makes an access control list of tags, permissions and IDs (acl(5)), and says whether attributes can be kept here.
+    /// Runs Python with `acl(…)`, which creates an access control list from tags, permissions and IDs (acl(5)). The
+    /// script fails if the file system has no attributes.
     private func python(_ lines: String) throws -> Program.Outcome {
         try program.runScript(
             """
@@ -64,7 +65,7 @@ import Testing
     func extendedAttributesAreKept() throws {
         let made = try python(
             "open('f', 'w').close(); os.setxattr('f', 'user.a', b'\\0\\1'); os.setxattr('f', 'user.portolan.validator', b'\"v\"')")
-        guard made.status == 0 else { return }  // The file system has none.
+        guard made.status == 0 else { return }  // The file system has no attributes.
         #expect(try program.run("get", "-o", "f", "data:,new").errors == [])
         #expect(try python("print(os.listxattr('f'), os.getxattr('f', 'user.a'))").text == "['user.a'] b'\\x00\\x01'\n")
     }
@@ -74,7 +75,7 @@ import Testing
         let made = try python(
             "open('f', 'w').close(); os.chmod('f', 0o600); os.setxattr('f', 'system.posix_acl_access', acl(owner, bob, group, mask, other))"
         )
-        guard made.status == 0 else { return }  // The file system has none.
+        guard made.status == 0 else { return }  // The file system has no access control lists.
         #expect(try program.run("get", "-o", "f", "data:,new").errors == [])
         let outcome = try python(
             "print(os.getxattr('f', 'system.posix_acl_access') == acl(owner, bob, group, mask, other), oct(os.stat('f').st_mode))")
@@ -86,7 +87,7 @@ import Testing
         let made = try python(
             "open('f', 'w').close(); os.chmod('f', 0o660); os.setxattr('.', 'system.posix_acl_default', acl(owner, bob, group, mask, other))"
         )
-        guard made.status == 0 else { return }  // The file system has none.
+        guard made.status == 0 else { return }  // The file system has no access control lists.
         #expect(try program.run("get", "-o", "f", "data:,new").errors == [])
         #expect(try python("print(os.listxattr('f'), oct(os.stat('f').st_mode))").text == "[] 0o100660\n")
     }
@@ -95,7 +96,7 @@ import Testing
     func capabilitiesBelongToTheOldContents() throws {
         let made = try python(
             "open('f', 'w').close(); os.setxattr('f', 'security.capability', struct.pack('<5I', 0x02000001, 0x2000, 0, 0, 0))")
-        guard made.status == 0 else { return }  // The file system has none.
+        guard made.status == 0 else { return }  // The file system has no attributes.
         let outcome = try program.run("get", "-o", "f", "data:,new")
         #expect(outcome.status == 0 && outcome.errors.first?.contains("'security.capability'") == true)
         #expect(try python("print(os.listxattr('f'))").text == "[]\n")

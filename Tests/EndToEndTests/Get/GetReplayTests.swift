@@ -13,7 +13,7 @@ import Testing
 
     private static let binary: [UInt8] = (0...255).map { UInt8($0) }
 
-    /// Redirects, a binary body, and one that is cut short.
+    /// Serves a redirect, a binary body, a truncated body, and a last response.
     private func server() throws -> ScriptedServer {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\nX-Mark: 1\r\nContent-Length: 256\r\n\r\n"
         return try ScriptedServer(
@@ -43,7 +43,7 @@ import Testing
         #expect(program.contents(of: "loads.json") == before)
     }
 
-    /// What a plugin has loaded is played where there is no plugin.
+    /// Replays a plugin's load without the plugin.
     @Test(arguments: ["loads.har", "loads.json"]) func loadsOfPluginsArePlayedWithoutThem(_ name: String) throws {
         let relay = try program.copyFixture("relay.so")
         #expect(try program.run("get", "--trace", name, "--plugin", relay, "relay:data:,hello").text == "hello")
@@ -65,9 +65,10 @@ import Testing
         #expect(try program.files == [name])
     }
 
-    /// Each adds its answer to what the others have added meanwhile.
+    /// Each process adds its entry to the entries that other processes have added.
     @Test(arguments: ["loads.har", "loads.json"]) func processesThatFillOneFileLoseNoEntry(_ name: String) throws {
-        // Not with the shell's `wait`: the tests' threads, and so the shell, block the SIGCHLD that it waits for.
+        // Uses xargs and not the shell's `wait`: the test threads block SIGCHLD, the shell inherits that, and `wait`
+        // would miss it.
         let outcome = try program.runScript(
             "seq 8 | xargs -P 8 -I N \"$portolan\" get --replay \(name) --replay-mode fill data:,N >/dev/null")
         #expect(outcome.errors.isEmpty, "\(outcome.errors)")
@@ -121,14 +122,14 @@ import Testing
         #expect(try program.run(record).text == "new")
         let before = program.contents(of: name)
         #expect(before?.contains("old") == false)
-        // Where nothing was loaded, it stays.
+        // The file stays unchanged if nothing was loaded.
         #expect(try program.run("get", "--replay", name, "--replay-mode", "record", "no URL").status == 3)
         #expect(program.contents(of: name) == before)
         server.close()
         #expect(try program.run("get", "--replay", name, server.url()).text == "new")
     }
 
-    /// As without a network.
+    /// Simulates a missing network.
     @Test func aRecordingOfFailuresReplacesNoOther() throws {
         let record = ["get", "--replay", "loads.har", "--replay-mode", "record"]
         #expect(try program.run(record + ["data:,one"]).status == 0)
@@ -137,7 +138,7 @@ import Testing
         #expect(outcome.status == 37)
         #expect(outcome.errors.last == "portolan: warning: --replay: nothing was answered; 'loads.har' stays as it was")
         #expect(program.contents(of: "loads.har") == before)
-        // Where there is no other, they are a recording.
+        // Without an existing recording, failures are recorded.
         #expect(try program.run("get", "--replay", "new.har", "--replay-mode", "record", "file:///nosuch/file").status == 37)
         #expect(program.contents(of: "new.har")?.contains("notFound") == true)
     }

@@ -5,13 +5,14 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// A FIFO or a link in the place of a file: nothing waits for its other end, and nothing is written outside of the folder.
+/// A FIFO or a link instead of a file: the program never waits for the FIFO's other end, and never writes outside the
+/// folder.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetSpecialFileTests {
     private let program: Program
 
     init() throws { program = try Program() }
 
-    /// timeout(1) ends with 124 what hangs.
+    /// timeout(1) ends a hanging command with status 124.
     private func run(_ arguments: String, after preparation: String) throws -> Program.Outcome {
         try program.runScript(#"\#(preparation); timeout 60 "$portolan" get \#(arguments)"#)
     }
@@ -42,7 +43,7 @@ import Testing
         }
     }
 
-    /// open(2) waits for the reader of a FIFO, and write(2) for one that does not read.
+    /// open(2) waits for a reader of the FIFO, and write(2) waits while the reader does not read.
     @Test(arguments: [
         ("-o fifo data:,x", "mkfifo fifo"), ("--trace fifo.har data:,x", "mkfifo fifo.har"),
         (#"-o fifo "data:,$large""#, "mkfifo fifo; exec 3<>fifo; large=$(head -c 100000 /dev/zero | tr '\\0' x)"),

@@ -39,7 +39,7 @@ import Testing
         #expect(try program.run("get", "-I", "data:text/html,xyz").text == "200 OK\ncontent-type: text/html\ncontent-length: 3\n\n")
     }
 
-    /// `fixture://good` delivers 4 bytes, whatever is asked for.
+    /// `fixture://good` delivers 4 bytes for every method.
     @Test func aHandlersBodyForHEADGoesNowhere() throws {
         let library = try program.copyFixture("fixture.so")
         let head = "content-type: text/plain\ncontent-length: 4\n\n"
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func aReaderThatGoesAwayEndsItQuietly() throws {
-        let file = try program.makeLargeFile("big", size: 1 << 40)  // a terabyte takes longer than anyone waits for
+        let file = try program.makeLargeFile("big", size: 1 << 40)  // no test waits until a terabyte is read
         let outcome = try program.runScript(#"{ "$portolan" get '\#(file.absoluteString)'; echo $? > status; } | head -c 10 | wc -c"#)
         #expect(outcome.text.trimmingCharacters(in: .whitespaces) == "10\n")
         #expect(program.contents(of: "status") == "23\n")

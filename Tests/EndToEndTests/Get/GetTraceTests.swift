@@ -43,7 +43,7 @@ import Testing
         let failure = try #require(entries[2]["_error"] as? String)
         #expect(["emptyResponse", "connectionLost"].contains(failure), "\(failure)")
         #expect((entries[2]["comment"] as? String)?.isEmpty == false)
-        // The body as it was delivered, text or base64.
+        // The trace contains the delivered body, as text or base64.
         let page = try #require(responses[1]?["content"] as? [String: Any])
         #expect(outcome.text.hasPrefix(page["text"] as? String ?? "?") && page["encoding"] == nil)
         let bytes = try #require(responses[3]?["content"] as? [String: Any])
@@ -53,7 +53,7 @@ import Testing
         #expect(entries[0]["serverIPAddress"] as? String == "127.0.0.1" || entries[0]["serverIPAddress"] as? String == "::1")
     }
 
-    /// The phases of an entry add up to its time (HAR 1.2); that of TLS is part of `connect`.
+    /// The phases of an entry add up to its time (HAR 1.2). The TLS phase is part of `connect`.
     private func expectSum(_ entry: [String: Any], _ location: SourceLocation = #_sourceLocation) throws {
         let timings = try #require(entry["timings"] as? [String: Double], sourceLocation: location)
         for name in ["send", "wait", "receive"] { #expect(timings[name] ?? -1 >= 0, "\(name)", sourceLocation: location) }
@@ -68,7 +68,7 @@ import Testing
         #expect(program.contents(of: "same.har") == nil)
     }
 
-    /// Whoever is shown the file learns no password.
+    /// The file contains no passwords.
     @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func credentialsAreLeftOut(_ name: String) throws {
         let url = try servers.url(.nginxHTTP, "/private/secret.txt")
         let named = url.replacingOccurrences(of: "://", with: "://\(servers.user):\(servers.password)@")
@@ -79,7 +79,7 @@ import Testing
         #expect(text.contains("/private/secret.txt"))
     }
 
-    /// Also what the loader follows, and what is wrong in a way that a parser forgives.
+    /// Also covers URLs that the loader follows, and malformed URLs that a lenient parser accepts.
     @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func passwordsAndSecretsAreLeftOut(_ name: String) throws {
         let fields = [
             "Content-Location: //us er:hidden1@h/", "Refresh: 0;url=http:/u:hidden2@h/",
@@ -107,7 +107,7 @@ import Testing
         if name == "loads.har" { #expect(["hidden6", "hidden7", "hidden11", "hidden12"].allSatisfy(kept.contains)) }
     }
 
-    /// In names of files, and in URLs that are encoded in the path of another one.
+    /// Covers file names, and URLs that are encoded in the path of another URL.
     @Test func namesOfFilesAndEncodedURLsHaveNoPassword() throws {
         for disposition in [
             #"filename="http://u:hidden@h""#, #"filename="postgres:\\/\\/u:hidden@h""#, "filename*=utf-8''http%3A%2F%2Fu%3Ahidden%40h",
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// Also where the file was everybody's.
+    /// Also restricts a file that was readable for all users.
     @Test(
         arguments: [["--trace", "loads.har"], ["--trace", "loads.html"], ["--replay-mode", "fill", "--replay", "loads.json"]],
         [true, false])
@@ -137,7 +137,7 @@ import Testing
         #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
 
-    /// As a strict parser reads it.
+    /// Reads the trace with a strict parser.
     private func parsed(_ name: String) throws -> [String] {
         let script = """
             import json
@@ -164,7 +164,7 @@ import Testing
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "done")
     }
 
-    /// With what -u says, and with the user information of the URL, of which nobody is asked.
+    /// With credentials from -u, and from the user information of the URL, for which the program does not ask the user.
     @Test(arguments: [true, false]) func anAnswerAfterWhichTheRequestIsSentAgainIsAnEntry(usesOption: Bool) throws {
         let server = try ScriptedServer(
             ScriptedServer.answer("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"), ScriptedServer.answer("200 OK", [], "yes")
@@ -179,7 +179,7 @@ import Testing
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "yes")
     }
 
-    /// Before anything is loaded. The second trace holds the failure.
+    /// The program fails before any load. The second trace contains the failure.
     @Test func aTraceThatCannotBeWrittenIsRefusedBeforeTheLoad() throws {
         let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "body"))
         let arguments = [["--trace", "nosuch/t.json", server.url()], ["-O", "--trace", "t.json", server.url() + "t.json"]]

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// `get --json` and `get -v` tell of the loads inside a load, to their end.
+/// `get --json` and `get -v` report nested loads until they end.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct InnerLoadsTests {
     private let program: Program
     private let relay: String
@@ -14,7 +14,7 @@ import Testing
         relay = try program.copyFixture("relay.so")
     }
 
-    /// Events of one name, with the members that are the same in each run.
+    /// The event names; for nested loads also the members that are equal in each run.
     private func summary(_ lines: [String]) throws -> [String] {
         try lines.compactMap { line in
             let event = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
@@ -51,7 +51,7 @@ import Testing
         #expect(outcome.errors.contains { $0.hasPrefix("* inside, 1 deep: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
     }
 
-    /// Ctrl-C, and the time that is up, end the inner load first, and say so.
+    /// Ctrl-C and the time limit end the nested load first, and the program reports that.
     @Test(arguments: [(true, Int32(130)), (false, 28)])
     func endingTheOuterEndsTheInner(byInterrupt: Bool, status: Int32) throws {
         let unruly = try UnrulyPlugin.make(in: program)
@@ -70,7 +70,7 @@ import Testing
         let told = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         let events = try summary(told.split(separator: "\n").map(String.init))
         #expect(process.terminationStatus == status)
-        // The inner load has what is left of the time, to the same moment: either may see it first.
+        // The nested load has the same deadline as the outer load, so either may time out first.
         let ends = byInterrupt ? ["cancelled"] : ["cancelled", "timedOut"]
         #expect(ends.contains { events.suffix(2) == ["innerEnd 1 unruly://hang 0 \($0)", "failed"] }, "\(events)")
         #expect(events.dropLast(2).contains("inner 1 unruly://hang GET org.portolan.unruly"))

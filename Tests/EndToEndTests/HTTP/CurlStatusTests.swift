@@ -5,15 +5,16 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// Where curl has an exit status for the same thing, the command's is the same number: each is compared with what curl ends with.
+/// If curl has an exit status for a condition, the command uses the same number. Each test runs both programs and
+/// compares.
 @Suite(.blocking, .timeLimit(.minutes(5))) struct CurlStatusTests {
-    /// What both programs meet.
+    /// A condition for both programs.
     struct Condition {
-        /// Of both.
+        /// Arguments of both programs.
         var arguments: [String] = []
         var portolan: [String] = []
         var curl: [String] = []
-        /// What has to live until they have ended.
+        /// Servers and ports that must exist until both programs have ended.
         var server: ScriptedServer?
         var other: ScriptedServer?
         var port: RefusingPort?
@@ -49,7 +50,7 @@ import Testing
         return Condition(arguments: arguments + [server.url()], server: server)
     }
 
-    /// - Parameter version: with what follows it on the first line.
+    /// - Parameter version: the version and the rest of the status line.
     private static func answering(version: String) throws -> Condition {
         try serving([.receiveHead, .send(text: "\(version)\r\nContent-Length: 2\r\n\r\nok"), .halfClose])
     }
@@ -58,7 +59,7 @@ import Testing
         try answering("302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     }
 
-    /// A proxy that is asked for a secure origin, or for a plain one.
+    /// Uses a proxy for an https: or http: URL.
     private static func proxy(_ scheme: String, _ script: [ScriptedServer.Step], to url: String, _ arguments: String...) throws -> Condition
     {
         let server = try ScriptedServer(script)
@@ -172,7 +173,7 @@ import Testing
             try answering("200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
         Row(67, "a password that is refused") { _, _ in
-            // curl says so of protocols with a log-in; over HTTP it delivers the answer.
+            // curl reports this status for protocols with a login. Over HTTP it delivers the response.
             let http = try ScriptedServer(refusingPassword)
             let ftp = try ScriptedServer([
                 .send(text: "220 hi\r\n"), .receiveThrough("\r\n"), .send(text: "331 go on\r\n"), .receiveThrough("\r\n"),
@@ -209,10 +210,10 @@ import Testing
         },
     ]
 
-    /// Where the two differ, as the table "Where they do not" in command-line.md says.
+    /// A condition with different statuses, as listed in the table "Where they do not" of command-line.md.
     struct Difference: Sendable, CustomTestStringConvertible {
         let row: Row
-        /// One of them: curl has two for one condition where its look-up is quick or slow.
+        /// The accepted statuses of curl: one condition has two, depending on the speed of curl's look-up.
         let curl: [Int32]
 
         init(_ status: Int32, curl: [Int32], _ name: String, _ condition: @escaping @Sendable (Program, TestServers) throws -> Condition) {
@@ -301,11 +302,11 @@ import Testing
         #expect(outcome.errors.allSatisfy { !$0.contains("wr0ng") })
     }
 
-    /// Those that have a row above, that curl has not, and that can't be brought about here.
+    /// Each documented status has a row above, does not exist in curl, or can't be provoked here.
     @Test func everyDocumentedStatusIsCompared() throws {
         let listed = try program.run("exit-codes").lines.compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
         let compared = Set(Self.rows.map(\.status))
-        let cannotBeMade: Set<Int32> = [27, 63]  // no memory; and curl's 63 is of an option that the command has not
+        let cannotBeMade: Set<Int32> = [27, 63]  // 27: no memory; 63: belongs to an option of curl that the command does not have
         let notCurls = listed.filter { $0 >= 100 }
         #expect(Set(listed).subtracting(compared).subtracting(cannotBeMade) == Set(notCurls))
     }

@@ -27,7 +27,7 @@ import Testing
         #expect(system.errors.first?.contains("name its certificate with --cacert") == true, "\(system.errors)")
     }
 
-    /// A session writes several lines; that the first did not fit is said, and harms nothing.
+    /// A session writes several lines. The program warns once about the first failed write, and the load succeeds.
     @Test func aFullKeyLogIsOneWarning() throws {
         let arguments = ["get", "-v", "--cacert", try servers.path(of: .authority), try servers.url(.nginxHTTPS1, "/hello.txt")]
         let outcome = try program.run(arguments, with: ["SSLKEYLOGFILE": "/dev/full"])
@@ -36,7 +36,7 @@ import Testing
         #expect(warnings == ["* warning: SSLKEYLOGFILE: '/dev/full' can't be written: No space left on device"], "\(outcome.errors)")
     }
 
-    /// The system ends a program that writes beyond its limit, where nobody takes care.
+    /// The kernel ends a program that writes beyond its file size limit and does not handle SIGXFSZ.
     @Test func aKeyLogAtItsLimitEndsNothing() throws {
         let (authority, url) = (try servers.path(of: .authority), try servers.url(.nginxHTTPS1, "/hello.txt"))
         let outcome = try program.runScript(

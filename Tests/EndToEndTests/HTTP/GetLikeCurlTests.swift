@@ -7,17 +7,17 @@ import Testing
 
 private let hasCurl = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
 
-/// The options that have curl's names do what curl(1) does with them: both are run.
+/// Options with curl's names have the same effect as in curl(1). The tests run both programs.
 @Suite(.blocking, .timeLimit(.minutes(2)), .enabled(if: hasCurl, "needs curl"))
 struct GetLikeCurlTests {
-    /// What a program leaves behind, each in a folder of its own.
+    /// The result of a program that ran in a separate folder.
     private struct Trace: Equatable {
         let status: Int32
         let isSilent: Bool
         let files: [String]
     }
 
-    /// - Parameter server: makes a server for each of the two.
+    /// - Parameter server: creates a separate server for each program.
     private func traces(_ arguments: String, _ server: () throws -> ScriptedServer?) throws -> (curl: Trace, portolan: Trace) {
         func trace(_ command: String) throws -> Trace {
             let program = try Program()
@@ -74,7 +74,7 @@ struct GetLikeCurlTests {
         #expect(program.contents(of: "given") == "200 OK\nconnection: close\nx-kind: head\ncontent-length: 7\n\n")
     }
 
-    /// The options, and the fields that are sent with neither program.
+    /// The options, and the fields that neither program sends.
     @Test(arguments: [
         ("--compressed -H 'Accept-Encoding:'", "accept-encoding"), ("-H accept-encoding:", "accept-encoding"), ("-H 'Accept:'", "accept"),
         ("-H 'User-Agent:  '", "user-agent"), ("-d x -H 'Content-Type:'", "content-type"), ("-C 5 -H Range:", "range"),

@@ -5,12 +5,12 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// What `-v` and `--json` say of connections and times.
+/// The output of `-v` and `--json` about connections and times.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetMetricsTests {
     private let program: Program
     private let server: ScriptedServer
 
-    /// Redirects, and answers on the same connection.
+    /// The server redirects, and responds on the same connection.
     init() throws {
         program = try Program()
         server = try ScriptedServer([

@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// What `get` sends, and what it makes of the answer.
+/// The requests that `get` sends, and its handling of the responses.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetRequestTests {
     private let program: Program
 

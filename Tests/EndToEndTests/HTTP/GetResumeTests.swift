@@ -26,11 +26,11 @@ import Testing
         #expect(!server.requests[0].contains { $0.hasPrefix("Range:") })
         #expect(server.requests[0].contains("Accept-Encoding: identity"))
         #expect(server.requests[1].contains("Range: bytes=6-"))
-        // File systems without extended attributes forget what they have a part of.
+        // Without extended attributes, the program can't store the validator of a part.
         if Self.keepsAttributes(program) { #expect(server.requests[1].contains("If-Range: \"v1\"")) }
     }
 
-    /// Whether the folder's file system has extended attributes, as a first part leaves one.
+    /// Whether the folder's file system has extended attributes. The program stores an attribute with a partial file.
     private static func keepsAttributes(_ program: Program) -> Bool {
         let outcome = try? program.runScript(
             "touch probe; /usr/bin/python3 -c 'import os; os.setxattr(\"probe\", \"user.x\", b\"y\")' 2>/dev/null; echo $?; rm probe")

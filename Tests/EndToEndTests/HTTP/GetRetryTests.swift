@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// `get --retry`, and the limits of time.
+/// `get --retry`, and the time limits.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetRetryTests {
     private let program: Program
 
@@ -88,7 +88,7 @@ import Testing
         let retry = try #require(events.first { $0["event"] as? String == "retry" })
         #expect(retry["rest"] as? Int == 1)
         #expect((retry["message"] as? String)?.contains("503") == true)
-        // One clock, from the start of the first try.
+        // All times count from the start of the first try.
         let times = try events.map { try #require($0["time"] as? Double) }
         #expect(times == times.sorted())
         #expect(try #require(retry["time"] as? Double) > 0)
@@ -96,7 +96,7 @@ import Testing
         #expect(starts.count == 2 && starts[0] == 0 && starts[1] > 0)
     }
 
-    /// Ctrl-C while it waits for the next try, and while it waits for an answer.
+    /// Ctrl-C while the program waits for the next try, or for a response.
     @Test(arguments: [true, false])
     func aSignalEndsIt(betweenTries: Bool) async throws {
         let hasAsked = try Gate()

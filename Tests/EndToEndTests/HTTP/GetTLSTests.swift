@@ -5,10 +5,10 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// What the command says of TLS, and of its environment.
+/// The command's output about TLS and about its environment.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct GetTLSTests {
     private let program: Program
-    /// Speaks no TLS.
+    /// A server without TLS.
     private let server: ScriptedServer
 
     init() throws {

@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// `get` with servers that others have written.
+/// `get` with third-party servers.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct RealServerTests {
     private let program: Program
     private let servers: TestServers

@@ -4,21 +4,21 @@ import Foundation
 import ServerSupport
 
 extension ScriptedServer {
-    /// A script of one exchange, with which the connection ends.
+    /// A script of one exchange, after which the server closes the connection.
     ///
-    /// - Parameter fields: lines without their ends.
+    /// - Parameter fields: header lines without line ends.
     static func answer(_ status: String, _ fields: [String] = [], _ body: String = "") -> [Step] {
         let lines = ["HTTP/1.1 \(status)", "Connection: close", "Content-Length: \(body.utf8.count)"] + fields
         return answering(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
     }
 
-    /// Announces more than it sends.
+    /// Declares a longer body than it sends.
     static func cutShort(_ body: String, of length: Int, _ fields: [String] = []) -> [Step] {
         let lines = ["HTTP/1.1 200 OK", "Content-Length: \(length)"] + fields
         return [.receiveHead, .send(text: lines.joined(separator: "\r\n") + "\r\n\r\n" + body), .halfClose]
     }
 
-    /// What each connection brought, in lines; of the first one alone where only that matters.
+    /// The lines that each connection received, including the body.
     var requests: [[String]] {
         connections.map { $0.text.components(separatedBy: "\r\n") }
     }

@@ -144,7 +144,7 @@ import Testing
         #expect(code(try answer(["url": server.url(), "timeoutMs": 200])) == "timedOut")
     }
 
-    /// None is answered before all have come: none of them may wait for another one.
+    /// The server responds only after all requests have arrived, so no request may wait for another.
     @Test func twoHundredLoadsAreInFlight() throws {
         let count = 200
         let gate = try Gate()
@@ -156,7 +156,7 @@ import Testing
         #expect(answers.allSatisfy { $0["body"] as? String == "x" })
     }
 
-    /// The pipe is held open, so that the answers come one after another.
+    /// Leaves the pipe open, so that the results arrive one after another.
     @Test func connectionsAreKeptUntilTheyAreReset() throws {
         let kept = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
         let server = try ScriptedServer([.forever([.receiveHead, .send(text: kept)])])
@@ -184,7 +184,7 @@ import Testing
 }
 
 extension [UInt8] {
-    /// Whether `bytes` stand in it.
+    /// Whether the array contains `bytes`.
     fileprivate func windows(of bytes: [UInt8]) -> Bool {
         indices.contains { self[$0...].starts(with: bytes) }
     }

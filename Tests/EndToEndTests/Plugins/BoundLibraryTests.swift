@@ -5,7 +5,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// Libraries of the system that a manifest alone makes plugins of.
+/// System libraries that a manifest alone turns into plugins.
 @Suite(.blocking, .timeLimit(.minutes(2))) struct BoundLibraryTests {
     private let program: Program
 
@@ -44,7 +44,7 @@ import Testing
         #expect(sent.hasSuffix("DEFINE ! tide\r\nQUIT\r\n"))
     }
 
-    /// More than one block, from Debian's server.
+    /// Loads more than one TFTP block from Debian's server.
     @Test func tftpIsLoadedThroughLibcurl() throws {
         let servers = try TestServers.shared
         let outcome = try get("LibCurl", servers.url(.tftp, "/1MiB.bin", host: "127.0.0.1"))
@@ -65,14 +65,14 @@ import Testing
         #expect(refused.errors == ["portolan: curl_easy_perform of libcurl.so.4 failed with 7: Couldn't connect to server"])
     }
 
-    /// While bytes come, and while none do.
+    /// Stops while bytes arrive, and while none arrive.
     @Test(arguments: [false, true]) func aStopReachesLibcurl(_ isSilent: Bool) throws {
         let server = try ScriptedServer([.receive(2)] + (isSilent ? [.stall] : [.forever([.send([UInt8](repeating: 120, count: 65536))])]))
         let outcome = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/", "--max-time", "0.3", "-o", "out")
         #expect(outcome.status == 28)
     }
 
-    /// Nothing in a URL reaches other protocols of libcurl's, or its options.
+    /// A URL must not reach other protocols of libcurl, or its options.
     @Test(arguments: ["gopher:", "dict:word", "tftp:///file", "gopher:///"]) func aURLWithoutAHostReachesNoFunction(_ url: String) throws {
         let outcome = try get("LibCurl", url)
         #expect(outcome.status != 0 && outcome.errors == ["portolan: '\(url)' names no host; write one after '//'"])
@@ -93,7 +93,7 @@ import Testing
         #expect(inspected.lines.contains { $0.hasPrefix("library ") && $0.hasSuffix("/libcurl.so.4") })
     }
 
-    /// Found by a search, and asked as any other plugin is.
+    /// The program finds bindings in a search, and applies the same policies as for other plugins.
     @Test func anInstalledOneIsFound() throws {
         for name in ["LibCurl", "LibMagic"] { try program.copyManifest(name, to: "plugins/\(name)") }
         let variables = ["PORTOLAN_PLUGIN_PATH": "\(program.path)/plugins"]

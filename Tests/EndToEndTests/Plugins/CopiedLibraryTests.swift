@@ -4,12 +4,14 @@ import Foundation
 import TestThreads
 import Testing
 
-/// A library of which a copy is opened, by `plugins watch` and by checks, finds what lies beside it, and nothing is written there.
+/// `plugins watch` and checks open a copy of a library. The copy finds the files beside the original, and nothing is
+/// written there.
 @Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "the libraries are built without AddressSanitizer"))
 struct CopiedLibraryTests {
     private let program: Program
 
-    /// `all/near/near.so` needs one library beside it and one in `all/lib`, and reads a file beside it when it loads; its body is what these say.
+    /// `all/near/near.so` needs one library beside it and one in `all/lib`, and reads a file beside it when it loads.
+    /// Its body contains the texts of all three.
     init() throws {
         program = try Program()
         try program.makeFile("near.c", Self.source)
@@ -48,7 +50,7 @@ struct CopiedLibraryTests {
         #expect(outcome.lines.last == "org.portolan.near: 2 checks: 2 passed", "\(outcome.text)")
     }
 
-    /// dlopen(3) opens nothing in a folder that is mounted with noexec.
+    /// dlopen(3) opens no library in a folder that is mounted with noexec.
     @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedWhereTMPDIRIsMountedNoexec() throws
     {
         let outcome = try program.runScript(

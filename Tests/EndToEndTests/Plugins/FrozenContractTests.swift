@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Plugins that were built against the headers of version 1.0 of the contract load in this host.
+/// Plugins that were built with the headers of contract version 1.0 load in this host.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct FrozenContractTests {
     private let program: Program
 
@@ -16,7 +16,7 @@ import Testing
         try program.run(["get", "--plugin", program.copyFixture("contract-1.0-\(library).so"), url] + options)
     }
 
-    /// Whoever changes one of them breaks plugins that are out there: a later version appends to the headers in Sources, never to these.
+    /// A change of these headers breaks released plugins. A later version extends the headers in Sources, never these.
     @Test func theFrozenHeadersAreThoseThatWereFrozen() throws {
         let folder = PluginConformanceTests.root.appendingPathComponent("Tests/PluginFixtures/contract-1.0/portolan").path
         let digest = try program.runScript("cd '\(folder)' && cat $(ls *.h | LC_ALL=C sort) | sha256sum")

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// What `make install` puts down is enough to load, and to build plugins with.
+/// An installation by `make install` can load plugins, and plugins can be built against it.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct InstallTests {
     private let program: Program
     private var root: String { PluginConformanceTests.root.path }
@@ -13,7 +13,7 @@ import Testing
     init() throws {
         program = try Program()
         prefix = "\(program.path)/stage/opt/portolan"
-        // As a build lays it out; the program is the one under test.
+        // Uses the layout of a build, with the program under test.
         try program.installTemplate(in: "built/plugins")
         try program.copyManifest("LibMagic", to: "built/plugins/LibMagic")
         try FileManager.default.createSymbolicLink(atPath: "\(program.path)/built/portolan", withDestinationPath: Program.executable.path)
@@ -28,13 +28,13 @@ import Testing
         let listed = try program.runScript("'\(prefix)/bin/portolan' plugins list")
         #expect(listed.lines.last == "2 plugins" && listed.text.contains("\(prefix)/lib/portolan/plugins/Template"), "\(listed.lines)")
         #expect(try program.runScript("'\(prefix)/bin/portolan' get template://greet/sea").text == "Hello, sea!\n")
-        // A folder that is named, and would be searched anyway, is searched once.
+        // The program searches a folder once, even if the variable names a default folder.
         let twice = try program.runScript("PORTOLAN_PLUGIN_PATH='\(prefix)/lib/portolan/plugins' '\(prefix)/bin/portolan' plugins list")
         #expect(twice.lines.last == "2 plugins", "\(twice.lines)")
         #expect(try install("PREFIX='\(prefix)'").status == 0, "a second time, over the first")
     }
 
-    /// The checkout is not in the compiler's sight.
+    /// The compiler has no path to the checkout.
     @Test func aPluginBuildsAgainstWhatIsInstalledAlone() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         try program.makeFile("mine/template.c", String(contentsOfFile: "\(root)/Plugins/Template/template.c", encoding: .utf8))
@@ -48,7 +48,8 @@ import Testing
         #expect(loaded.text == "Hello, sea!\nHello, sea!\n", "\(loaded.errors)")
     }
 
-    /// By the installed command, from its own headers, though pkg-config does not know the prefix.
+    /// The installed command creates a plugin that uses the installed headers, although pkg-config does not know the
+    /// prefix.
     @Test func aNewPluginBuildsAgainstWhatIsInstalled() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         let made = try program.runScript(
@@ -60,7 +61,7 @@ import Testing
         #expect(program.contents(of: "hello/Makefile")?.contains(root + "/") == false)
     }
 
-    /// By the installed command, from the installed kit, and without a package that would have to be fetched.
+    /// The installed command creates a plugin that uses the installed kit and fetches no package.
     @Test(.enabled(if: !Program.isSanitized)) func aNewPluginInSwiftBuildsWithTheInstalledKit() throws {
         try program.makeFile("stage/opt/portolan/share/portolan/PluginKit/Sources/PortolanPluginKit/Old.swift", "of an older version")
         #expect(try install("PREFIX='\(prefix)'").status == 0)
@@ -74,7 +75,7 @@ import Testing
         #expect(program.contents(of: "tide/Package.swift")?.contains("\"\(prefix)/share/portolan/PluginKit\"") == true)
     }
 
-    // MARK: The pages
+    // MARK: Pages
 
     private func checkPages(_ paths: String...) throws -> Program.Outcome {
         try program.runScript("/usr/bin/python3 '\(root)/scripts/pages.py' check \(paths.map { "'\($0)'" }.joined(separator: " ")) 2>&1")
@@ -88,11 +89,11 @@ import Testing
         let readme = try #require(program.contents(of: "\(pages)/README.md"))
         #expect(readme.contains("[command-line.md](command-line.md)") && readme.contains("[docs/conformance.md](conformance.md)"))
         #expect(readme.contains("[the headers](../../../include/portolan)"))
-        // Its folder is not installed.
+        // The Plugins folder is not installed.
         #expect(readme.contains("Plugins/Template shows each part") && !readme.contains("](Plugins/Template)"))
         #expect(program.contents(of: "\(pages)/Portolan.md")?.contains("- [embedding](embedding.md)\n") == true)
         #expect(program.contents(of: "\(pages)/life-of-a-load.md")?.contains("](Resources/life-of-a-load.svg)") == true)
-        // Nothing depends on where it was staged.
+        // No page contains the path of the staging folder.
         #expect(try program.runScript("grep -rlF -e '\(root)/' -e '\(prefix)' '\(pages)'").text.isEmpty)
     }
 

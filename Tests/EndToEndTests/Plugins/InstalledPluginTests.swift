@@ -4,7 +4,8 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Installed plugins serve, and each thing that can be wrong with one is one line which says what, where and how to mend it.
+/// Installed plugins serve URLs. For each problem with a plugin, the program prints one line with the problem, its
+/// place and the fix.
 @Suite(.blocking) struct InstalledPluginTests {
     private let program: Program
     private let search: [String: String]
@@ -105,7 +106,7 @@ import Testing
         #expect(try get("--setting", "nonsense", Self.url).status == 2)
     }
 
-    // MARK: What can be wrong
+    // MARK: Errors
 
     @Test func aMalformedManifest() throws {
         try program.installTemplate { $0.replacing("\"version\": \"1.0.0\"", with: "\"version\": \"1.0\"") }
@@ -184,7 +185,7 @@ import Testing
         )
     }
 
-    /// The program's own copy runs with more rights than its user has: the environment is not the user's to choose.
+    /// A set-user-ID copy of the program has more rights than its user, so it must ignore the user's environment.
     @Test(.enabled(if: geteuid() == 0, "only root can make a set-user-ID program"))
     func aSetUserIDProgramDoesNotHeedTheEnvironment() throws {
         try FileManager.default.copyItem(at: Program.executable, to: program.folder.appendingPathComponent("privileged"))

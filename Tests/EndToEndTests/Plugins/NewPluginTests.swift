@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// What `portolan new plugin` writes builds, loads and passes its own test, as it stands.
+/// The output of `portolan new plugin` builds, loads and passes its own test without changes.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct NewPluginTests {
     private let program: Program
 
@@ -12,7 +12,7 @@ import Testing
         program = try Program()
     }
 
-    /// As from a shell of a user's: not as a part of the make that may run this test.
+    /// Runs make as from a user's shell, independent of a make that may run this test.
     private func make(_ arguments: String) throws -> Program.Outcome {
         try program.runScript("unset MAKEFLAGS MFLAGS MAKELEVEL; make -s \(arguments) 2>&1")
     }
@@ -31,7 +31,7 @@ import Testing
         #expect(try program.run("plugins", "validate", name).lines == ["\(name): valid"])
     }
 
-    /// Those of the functions in it, of C's own, and of the contract's.
+    /// Names of functions in the generated code, of C, and of the contract.
     @Test(arguments: ["make", "run", "refuse", "main", "int", "client", "greeting", "calloc", "plugin", "portolan-request"])
     func inCItBuildsWhateverItsName(name: String) throws {
         #expect(try program.run("new", "plugin", name, "--language", "c").status == 0)
@@ -49,7 +49,7 @@ import Testing
         #expect(try program.files.isEmpty)
     }
 
-    /// In C, with everything that a compiler and its sanitizers have to say.
+    /// Builds the C plugin with strict compiler warnings.
     @Test func inCNothingIsReadBesideTheName() throws {
         _ = try program.run("new", "plugin", "hello", "--language", "c")
         #expect(try make("-C hello CFLAGS='-O2 -Werror -Wconversion -Wshadow'").lines.isEmpty)
@@ -73,7 +73,7 @@ import Testing
         #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
     }
 
-    /// It fails where the plugin does something else than it says.
+    /// The generated test fails if the plugin's result differs from the expected one.
     @Test func itsTestCanFail() throws {
         _ = try program.run("new", "plugin", "hello", "--language", "binding")
         let manifest = try #require(program.contents(of: "hello/hello.plugin.json"))
@@ -92,14 +92,14 @@ import Testing
         #expect(built.status == 0, "\(built.text)")
         let tested = try make("-C hello test")
         #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
-        // The folder may go elsewhere.
+        // The kit's folder is not needed after the build.
         let elsewhere = try make("-C hello PORTOLAN_KIT=/nowhere")
         #expect(elsewhere.status == 0, "what is built already is not built again")
         let missing = try program.runScript("cd hello && touch Package.swift && make -s PORTOLAN_KIT=/nowhere 2>&1")
         #expect(missing.status != 0 && missing.text.contains("/nowhere"), "\(missing.text)")
     }
 
-    /// A copy of the command alone has neither headers nor a kit.
+    /// A lone copy of the command has neither headers nor a kit.
     @Test(arguments: ["c", "swift"]) func aCommandWithoutAKitSaysWhatIsNeeded(language: String) throws {
         let made = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language \(language)")
         #expect(made.status == 105 && made.errors.count == 1 && made.errors.first?.contains("make install") == true, "\(made.errors)")

@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// Plugins that end or stop the process that opens them, in `portolan plugins validate` and `watch`.
+/// Plugins that end or stop the process that opens them for `portolan plugins validate` and `watch`.
 @Suite(.blocking, .timeLimit(.minutes(5)), .enabled(if: !Program.isSanitized, "AddressSanitizer is preloaded into the plugin's process"))
 struct OpeningEndTests {
     private let program: Program
@@ -40,8 +40,8 @@ struct OpeningEndTests {
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 
-    /// The process that opens plugins for `watch` is the grandparent of the one that the plugin's code runs in. Killed once, for where the plugin
-    /// is opened in the command itself the grandparent is the test's.
+    /// The process that opens plugins for `watch` is the grandparent of the process with the plugin's code. The plugin
+    /// kills it only once: if the command itself opens the plugin, the grandparent belongs to the test.
     @Test func aPluginThatEndsTheHelperIsNotOpened() throws {
         try build(
             """

@@ -21,7 +21,7 @@ import Testing
         try program.run(["plugins"] + arguments, with: search)
     }
 
-    /// One line of JSON.
+    /// Parses output of exactly one line of JSON.
     private func object(_ outcome: Program.Outcome, sourceLocation: SourceLocation = #_sourceLocation) throws -> NSDictionary {
         #expect(outcome.lines.count == 1, sourceLocation: sourceLocation)
         return try #require(try JSONSerialization.jsonObject(with: outcome.output) as? NSDictionary, sourceLocation: sourceLocation)
@@ -50,7 +50,7 @@ import Testing
                 #"{"plugins":[{"identifier":"org.portolan.template","name":"Template","vendor":"The Portolan authors","version":"1.0.0","#))
     }
 
-    /// It is said what it is, and what may be named.
+    /// The error says what the file is, and what the user can name instead.
     @Test(arguments: [("/dev/null", "a device"), ("fifo.json", "a FIFO")])
     func whatIsNoRegularFileIsNamed(path: String, kind: String) throws {
         #expect(try program.runScript("mkfifo fifo.json").status == 0)

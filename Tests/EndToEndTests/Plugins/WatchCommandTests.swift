@@ -4,7 +4,7 @@ import Foundation
 import TestThreads
 import Testing
 
-/// `portolan plugins watch`, each event waited for before the next change.
+/// Runs `portolan plugins watch` and waits for each event before the next change.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct WatchCommandTests {
     private let program: Program
 
@@ -23,7 +23,7 @@ import Testing
         """
     }
 
-    /// Runs the command with `arguments` and makes `changes`, each of them after so many lines as stand before it.
+    /// Runs the command with `arguments`. Makes each change after the command has printed `after` further lines.
     private func watch(_ arguments: String, _ changes: [(after: Int, change: String)]) throws -> Program.Outcome {
         let steps = changes.map { "for i in $(seq \($0.after)); do read -r line <&3; printf '%s\\n' \"$line\"; done; \($0.change)" }.joined(
             separator: "\n")
@@ -58,7 +58,7 @@ import Testing
             lines(refusal, 2),
             lines("\(name) 1.0.0: reloaded, serves generation:", 3), lines("\(name) 1.0.1: reloaded, serves generation:", 3),
         ]
-        // sh(1) takes the spaces at both ends of a line that it reads.
+        // sh(1) strips the spaces at both ends of a line.
         #expect(
             seen.map { $0.trimmingCharacters(in: .whitespaces) } == parts.flatMap { $0 }.map { $0.trimmingCharacters(in: .whitespaces) })
         #expect(outcome.status == 0)
@@ -89,7 +89,7 @@ import Testing
         #expect(outcome.status == 0)
     }
 
-    /// SIGINT, too; but sh(1) has what runs beside it ignore that.
+    /// SIGINT works, too, but sh(1) makes background processes ignore it.
     @Test func aSignalEndsIt() throws {
         let outcome = try watch("plugin", [(1, "kill -TERM $pid")])
         #expect(outcome.status == 143)

@@ -9,7 +9,7 @@ import Testing
 
     init() throws { program = try Program() }
 
-    /// Exact lines: programs in other languages depend on them.
+    /// Compares exact lines, because programs in other languages depend on them.
     @Test(arguments: [
         (
             #"{"id":7,"url":"data:,Hello#f"}"#,
@@ -119,7 +119,7 @@ import Testing
         let (input, output) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput) = (input, output)
         try process.run()
-        // An answer shows that it listens to signals by now.
+        // After the first response, the program handles signals.
         try input.fileHandleForWriting.write(contentsOf: Data("{\"op\":\"capabilities\"}\n".utf8))
         #expect(!output.fileHandleForReading.availableData.isEmpty)
         process.terminate()

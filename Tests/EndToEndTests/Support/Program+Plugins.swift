@@ -2,16 +2,16 @@
 
 import Foundation
 
-/// Plugins in the program's folder: copies, so that who owns the checkout is no matter.
+/// Copies plugins into the program's folder, so that the owner of the checkout does not matter.
 extension Program {
     private static let manifest = PluginConformanceTests.root.appendingPathComponent("Plugins/Template/Template.plugin.json")
 
-    /// What `make fixtures` has built, or another build of it.
+    /// The folder that `make fixtures` built, or an alternative build of it.
     private static let fixtures =
         ProcessInfo.processInfo.environment["PORTOLAN_FIXTURES"].map { URL(fileURLWithPath: $0) }
         ?? PluginConformanceTests.root.appendingPathComponent(".build/fixtures")
 
-    /// A copy of a library that `make fixtures` has built, by its absolute path.
+    /// Copies a library that `make fixtures` built, and returns the copy's absolute path.
     @discardableResult
     func copyFixture(_ name: String, to destination: String? = nil) throws -> String {
         let copy = folder.appendingPathComponent(destination ?? name)
@@ -22,7 +22,7 @@ extension Program {
         return copy.path
     }
 
-    /// The manifest of a plugin that has no code, by its folder's absolute path.
+    /// Copies the manifest of a plugin without code, and returns the absolute path of its folder.
     @discardableResult
     func copyManifest(_ name: String, to destination: String? = nil) throws -> String {
         let place = destination ?? name
@@ -31,9 +31,9 @@ extension Program {
         return "\(path)/\(place)"
     }
 
-    /// The template as `make run` installs it, in `PLACE/Template/`.
+    /// Installs Template in `PLACE/Template/`, as `make run` does.
     ///
-    /// - Parameter change: of the manifest's text.
+    /// - Parameter change: changes the text of the manifest.
     func installTemplate(in place: String = "plugins", as name: String = "Template", _ change: (String) -> String = { $0 }) throws {
         try copyFixture("template.so", to: "\(place)/\(name)/template.so")
         try makeFile("\(place)/\(name)/\(name).plugin.json", change(String(contentsOf: Self.manifest, encoding: .utf8)))
@@ -47,6 +47,6 @@ extension Program {
         try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
     }
 
-    /// The folder without links, as the program names it.
+    /// The folder's path with links resolved, as the program prints it.
     var path: String { folder.resolvingSymlinksInPath().path }
 }

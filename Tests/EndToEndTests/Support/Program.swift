@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// The built `portolan`, run in a folder of its own.
+/// Runs the built `portolan` in a temporary folder.
 final class Program {
-    /// Lies beside the test bundle.
+    /// The program beside the test bundle.
     static let executable = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0]))
         .deletingLastPathComponent().appendingPathComponent("portolan")
 
@@ -20,11 +20,11 @@ final class Program {
 
     let folder: URL
 
-    /// Whether everything is built with AddressSanitizer, which changes what some tests are about.
+    /// Whether the build uses AddressSanitizer. Some tests do not apply to such a build.
     static let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
 
-    /// Neither plugins nor policies nor proxies of whoever runs the tests are seen: home is the program's own folder, and what is set for it is not
-    /// passed on.
+    /// An environment without the user's plugins, policies and proxies: HOME is the program's folder, and the variables
+    /// for these are removed.
     var environment: [String: String] {
         var variables = ProcessInfo.processInfo.environment.filter { name, _ in
             !name.hasPrefix("PORTOLAN_") && !name.hasPrefix("XDG_") && !name.lowercased().hasSuffix("_proxy")
@@ -40,7 +40,7 @@ final class Program {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Runs the program to its end.
+    /// Runs the program until it exits.
     func run(_ arguments: String..., input: String = "", with variables: [String: String] = [:]) throws -> Outcome {
         try run(arguments, input: input, with: variables)
     }
@@ -55,7 +55,7 @@ final class Program {
         try run(URL(fileURLWithPath: "/bin/sh"), ["-c", "portolan='\(Self.executable.path)'; \(script)"], input: Data(), with: [:])
     }
 
-    /// Through files, so that nothing waits for a pipe.
+    /// Uses files for standard input and outputs, so that no process waits for a pipe.
     func run(_ executable: URL, _ arguments: [String], input: Data, with variables: [String: String]) throws -> Outcome {
         let streams = folder.appendingPathExtension("streams-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: streams, withIntermediateDirectories: true)
@@ -81,14 +81,14 @@ final class Program {
             status: process.terminationStatus, output: try Self.contents(of: sink), errors: told.split(separator: "\n").map(String.init))
     }
 
-    /// Not by `Data(contentsOf:)`, which leaks its buffer where the file is empty.
+    /// Avoids `Data(contentsOf:)`, which leaks its buffer for an empty file.
     private static func contents(of file: URL) throws -> Data {
         try FileHandle(forReadingFrom: file).readToEnd() ?? Data()
     }
 
     // MARK: Files
 
-    /// With the folders that it needs.
+    /// Creates a file and its parent folders.
     @discardableResult
     func makeFile(_ name: String, _ text: String = "") throws -> URL {
         let file = folder.appendingPathComponent(name)
@@ -97,7 +97,7 @@ final class Program {
         return file
     }
 
-    /// A file of zeros that takes no room on the disk.
+    /// Creates a sparse file of zeros.
     func makeLargeFile(_ name: String, size: UInt64) throws -> URL {
         let file = try makeFile(name)
         try FileHandle(forWritingTo: file).truncate(atOffset: size)
@@ -108,7 +108,7 @@ final class Program {
         (try? Self.contents(of: folder.appendingPathComponent(name))).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Hidden files too.
+    /// The names in the folder, including hidden files.
     var files: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
     }

@@ -7,13 +7,14 @@ import Testing
 enum Repository {
     static let root = PluginConformanceTests.root
 
-    /// A file that is generated is as it should be. With PORTOLAN_WRITE_DOCS=1 in the environment it is written.
+    /// Expects that a generated file is up to date. With PORTOLAN_WRITE_DOCS=1 in the environment, it writes the file
+    /// first.
     static func expect(_ text: String, in path: String) throws {
         let file = root.appendingPathComponent(path)
         if ProcessInfo.processInfo.environment["PORTOLAN_WRITE_DOCS"] == "1" {
             try text.write(to: file, atomically: true, encoding: .utf8)
         }
-        let found = try? String(contentsOf: file, encoding: .utf8)  // because a file that is missing is another text
+        let found = try? String(contentsOf: file, encoding: .utf8)  // because a missing file counts as different text
         #expect(found == text, "\(path) is stale; run the tests once with PORTOLAN_WRITE_DOCS=1")
     }
 }

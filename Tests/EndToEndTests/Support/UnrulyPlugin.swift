@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// A plugin that keeps to the contract and not to good manners: what the program does then is the program's own affair.
+/// A plugin that follows the contract but behaves badly, to test the program's own reactions.
 ///
-/// `unruly://cancelled` fails as if somebody had cancelled it, `unruly://unasked` as if somebody had cancelled its question; `unruly://loop`
-/// redirects to itself; `unruly://hang` never ends, and its `stop` does not either.
+/// `unruly://cancelled` fails as if it had been cancelled. `unruly://unasked` fails as if its challenge had been
+/// cancelled. `unruly://loop` redirects to itself. `unruly://hang` never ends, and its `stop` never returns.
 enum UnrulyPlugin {
     /// Compiles the plugin in the program's folder.
     ///
-    /// - Returns: the name of the library there, with `./`.
+    /// - Returns: the library's path in that folder, starting with `./`.
     static func make(in program: Program) throws -> String {
         try program.makeFile("unruly.c", source)
         let headers = PluginConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path

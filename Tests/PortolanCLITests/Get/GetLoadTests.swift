@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct GetLoadTests {
-    /// Loads `x://h/` from a handler that plays `play`, and gives what was written and told.
+    /// Loads `x://h/` from a handler that runs `play`. Returns the written bytes and the notifications as a log.
     private func load(
         _ output: RecordingOutput = RecordingOutput(), includesHead: Bool = false, refusesBadStatus: Bool = false,
         hasPasswords: Bool = false, method: HTTPRequest.Method = .get,
@@ -161,7 +161,7 @@ import Testing
         #expect(failure?.status == .connectionLost)
     }
 
-    /// A server that takes no password and asks until it is told to stop.
+    /// A server that accepts no password and sends challenges until the answer is not a credential.
     @Test func aPasswordIsSentOnceAndThenTheLoadFails() throws {
         let (log, failure) = try load(hasPasswords: true) { client, request in
             @Sendable func ask(_ failures: Int) {

@@ -6,10 +6,10 @@ import Synchronization
 
 @testable import PortolanCLI
 
-/// Remembers what a load wrote and told.
+/// Records the writes and the notifications of a load.
 final class RecordingOutput: BodyOutput, LoadObserver {
     private let calls = Mutex<[String]>([])
-    /// Thrown by `write`, once so many bytes were taken.
+    /// The failure that `write` throws.
     private let failure: Failure?
 
     let isTerminal: Bool

@@ -36,7 +36,7 @@ import Testing
         #expect(origin.source == .elsewhere && origin.command == folder.path(of: "bin/portolan"))
     }
 
-    /// Neither make nor a shell would read them as they are.
+    /// make or a shell would interpret these characters.
     @Test(arguments: ["a'b", "a$b", "a\"b", "a#b", "a\\b", "a\nb", "a:b", "a`b", "a(b"]) func pathsThatMeanMoreAreNotWrittenDown(
         name: String
     )

@@ -15,7 +15,7 @@ import Testing
         name = try PluginName(parsing: "view-source")
     }
 
-    /// A command in a checkout.
+    /// The origin of a command in a checkout.
     private func makeOrigin() throws -> CommandOrigin {
         for name in ["Sources/CPortolan/include/portolan/portolan.h", "Package.swift", "PluginKit/Package.swift"] {
             try folder.write([], to: "house/\(name)")
@@ -52,7 +52,7 @@ import Testing
         #expect(package.contains(".product(name: \"PortolanPluginKit\", package: \"portolan\")"))
     }
 
-    /// A type of that name would be its own protocol.
+    /// A type with the name of the protocol could not conform to the protocol.
     @Test func noNameMakesAHandlerOfTheKitsProtocolsName() throws {
         let scaffold = try Scaffold(PluginName(parsing: "plugin"), in: .swift, from: makeOrigin())
         #expect(scaffold.files.contains { $0.text.contains("struct PluginSchemeHandler: PluginHandler") })

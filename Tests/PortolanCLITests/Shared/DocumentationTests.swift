@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// command-line.md says what the program does.
+/// command-line.md describes the behaviour of the program.
 @Suite struct DocumentationTests {
     private let lines: [String]
 

@@ -23,7 +23,7 @@ import Testing
         #expect(codes == Set(codes).sorted())
     }
 
-    /// Scripts depend on these; where curl has the same meaning, it has the same number.
+    /// Scripts depend on these values. A meaning that curl also has uses curl's number.
     @Test(arguments: [
         (LoadError.Code.unsupportedScheme, Int32(1)), (.badURL, 3), (.nameNotFound, 6), (.cannotConnect, 7), (.badResponse, 8),
         (.truncated, 18), (.bodyFailed, 26), (.noMemory, 27), (.timedOut, 28), (.rangeNotSatisfiable, 33), (.secureConnectionFailed, 35),

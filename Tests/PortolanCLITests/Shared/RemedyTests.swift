@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// What the command's user is told to do is something that the command has.
+/// The remedy in a message of the command names something that the command has.
 @Suite struct RemedyTests {
     private static let remedies: [LoadError.Remedy] = [
         .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .nameKeyFile,

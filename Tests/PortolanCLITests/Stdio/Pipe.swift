@@ -5,7 +5,7 @@ import Glibc
 @testable import PortolanCLI
 
 enum Pipe {
-    /// The reading end and the writing end: pipe(2).
+    /// Opens a pipe, and returns its reading end and its writing end: pipe(2).
     static func open() throws(SystemError) -> (source: Descriptor, sink: Descriptor) {
         var numbers: [Int32] = [0, 0]
         guard unsafe pipe(&numbers) == 0 else { throw .last }

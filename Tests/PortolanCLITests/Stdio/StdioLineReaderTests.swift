@@ -5,7 +5,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct StdioLineReaderTests {
-    /// Cut into reads of every size, the lines are the same.
+    /// The lines do not depend on the size of the reads.
     @Test(arguments: [1, 2, 3, 5, 64])
     func linesAreFoundHoweverTheyAreCut(chunkSize: Int) throws {
         let lines = try Self.lines(in: "a\n\nbcd\r\n\(String(repeating: "x", count: 20))\nlast", limit: 100, chunkSize: chunkSize)
@@ -19,7 +19,7 @@ import Testing
         #expect(try Self.lines(in: "", limit: 5, chunkSize: chunkSize) == [])
     }
 
-    /// The lines, with `nil` for each that was too long.
+    /// The lines, with `nil` for each line that exceeds the limit.
     private static func lines(in text: String, limit: Int, chunkSize: Int) throws -> [String?] {
         let (source, sink) = try Pipe.open()
         defer { try? source.close() }

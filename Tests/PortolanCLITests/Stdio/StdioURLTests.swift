@@ -6,7 +6,8 @@ import Testing
 
 @testable import PortolanCLI
 
-/// The operation `parseURL` of `portolan stdio`: what the constructor and the getters of the URL Standard's API give.
+/// The operation `parseURL` of `portolan stdio`. It returns the same values as the constructor and the getters of the
+/// URL Standard's API.
 @Suite struct StdioURLTests {
     private static func answer(to request: String) throws -> String {
         guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw NoURL() }
@@ -21,7 +22,7 @@ import Testing
             ##"{"id":1,"url":{"href":"https://U%20ser:p%40ss@example.org:8443/b%20c?q%27r#f%20g","protocol":"https:","username":"U%20ser","##
                 + ##""password":"p%40ss","hostname":"example.org","port":"8443","pathname":"/b%20c","search":"?q%27r","hash":"#f%20g"}}"##
         ),
-        (  // the default port, an empty query and an empty fragment are empty strings, but stand in `href`
+        (  // the default port, an empty query and an empty fragment are empty strings, but the query and the fragment stay in `href`
             ##"{"op":"parseURL","value":"http://[::1]:80?#"}"##,
             ##"{"id":1,"url":{"href":"http://[::1]/?#","protocol":"http:","username":"","password":"","hostname":"[::1]","port":"","##
                 + ##""pathname":"/","search":"","hash":""}}"##
@@ -31,7 +32,7 @@ import Testing
             ##"{"id":1,"url":{"href":"file:///C:/a/x?y","protocol":"file:","username":"","password":"","hostname":"","port":"","##
                 + ##""pathname":"/C:/a/x","search":"?y","hash":""}}"##
         ),
-        (  // an opaque path; the space before the query is kept by its code
+        (  // an opaque path, in which the space before the query is percent-encoded
             ##"{"op":"parseURL","value":"data:a b ?c#d","base":null}"##,
             ##"{"id":1,"url":{"href":"data:a b%20?c#d","protocol":"data:","username":"","password":"","hostname":"","port":"","##
                 + ##""pathname":"a b%20","search":"?c","hash":"#d"}}"##
@@ -46,7 +47,7 @@ import Testing
             ##"{"id":1,"url":{"href":"https://:p@xn--:0/","protocol":"https:","username":"","password":"p","hostname":"xn--","port":"0","##
                 + ##""pathname":"/","search":"","hash":""}}"##
         ),
-        (  // as a USVString
+        (  // unpaired surrogates become U+FFFD, as in a USVString
             ##"{"op":"parseURL","value":"x:/\udc00?\ud83d\ude00\ud83d","base":"data:,\ud800"}"##,
             ##"{"id":1,"url":{"href":"x:/%EF%BF%BD?%F0%9F%98%80%EF%BF%BD","protocol":"x:","username":"","password":"","hostname":"","port":"","##
                 + ##""pathname":"/%EF%BF%BD","search":"?%F0%9F%98%80%EF%BF%BD","hash":""}}"##
@@ -54,7 +55,7 @@ import Testing
         (##"{"op":"parseURL","value":"a/b"}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":""}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"http://a b/"}"##, ##"{"id":1,"url":null}"##),
-        // A base that is not valid fails, even where it is not needed.
+        // An invalid base is an error, also if the URL does not need it.
         (##"{"op":"parseURL","value":"http://h/","base":""}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"http://h/","base":"/x"}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"x","base":"mailto:a@b"}"##, ##"{"id":1,"url":null}"##),

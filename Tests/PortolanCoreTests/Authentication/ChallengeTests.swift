@@ -7,7 +7,8 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct ChallengeTests {
-    /// Asks for a password until it is "open sesame", at most three times, and says what it was answered.
+    /// Sends a challenge until the password is "open sesame", at most three times. The body of the response names the
+    /// answer.
     private static func guarded(kind: ProtectionSpace.Kind = .password(scheme: "basic")) -> ManualHandler {
         ManualHandler { load in ask(load, kind, failures: 0) }
     }
@@ -82,7 +83,7 @@ import Testing
         #expect(URLCredential.of(url, for: space) == nil)
     }
 
-    /// A plugin's load may be asked by another server than its URL names.
+    /// A plugin's load may receive a challenge from another server than its URL names.
     @Test(
         arguments: [
             ("https://u:p@h/", "https", 443, true), ("https://u:p@h/", "https", nil, true), ("https://u:p@h/", "http", 443, false),

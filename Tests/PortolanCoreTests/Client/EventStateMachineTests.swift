@@ -4,10 +4,11 @@ import Testing
 
 @testable import PortolanCore
 
-/// Every event in every state, against a table that was written from the contract, not from the machine.
+/// Checks every event in every state against a table that was written from the contract, not from the machine.
 @Suite struct EventOrderTests {
-    /// One row per state: how to get there, and what each event yields: `·` passes, a rule's ID is a breach, `late ID` is one that can only be
-    /// reported, `drop` nothing. Order of columns: ``Self/columns``.
+    /// One row per state: how to reach it, and the result of each event. `·` means that the event passes, a rule's ID
+    /// is a violation, `late ID` is a violation that can only be reported, `drop` means that the event is dropped. The
+    /// columns are ``Self/columns``.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let path: @Sendable () -> EventStateMachine
@@ -89,7 +90,7 @@ import Testing
         #expect(Set(Self.rows.map { $0.path().phase }) == Set(EventStateMachine.Phase.allCases))
     }
 
-    /// What the core asks, in every state: whether it may be started, resumed, declined and taken, and how it ends.
+    /// Checks the calls of the core in every state: start, resume, decline and take a redirect, and end.
     @Test(arguments: rows)
     func eachCallOfTheCoresIsJudged(_ row: Row) {
         let order = row.path()
@@ -104,14 +105,14 @@ import Testing
         #expect(after { $0.resume() } == (row.name == "receiving, paused"))
         let end: EventStateMachine.End = order.phase == .redirected ? .redirected : order.isOver ? .nothing : isDelivering ? .later : .now
         #expect(after { $0.end() } == end)
-        // Suspended and let go again, it is as it was: nobody was told to pause.
+        // Suspending and unsuspending leaves the state unchanged, because the machine did not return a pause meanwhile.
         let unsuspended = after { order -> (Bool, EventStateMachine) in
             order.suspend()
             return (order.unsuspend(), order)
         }
         #expect(unsuspended.0 == false)
         #expect(unsuspended.1 == order)
-        // Whatever is asked of it once it is over, it stays so.
+        // No call changes whether the load is over.
         for change in [{ _ = $0.resume() }, { _ = $0.declineRedirect() }, { _ = $0.unsuspend() }, { $0.made() }]
             as [(inout EventStateMachine) -> Void]
         {
@@ -137,7 +138,8 @@ import Testing
         #expect(result)
     }
 
-    /// As one that is about to call when it is stopped (``ProtocolLoad/stopsInTurn``): its stop promises nothing.
+    /// A load may be about to call the client when it is stopped (``ProtocolLoad/stopsInTurn``). The first call after
+    /// the stop is therefore no violation.
     @Test func aLoadThatStopsInTurnMayOverrunItsStopOnce() {
         let rules = EventStateMachine.Rules()
         var order = Self.ended(Self.after(Self.started(), .response, .keepGoing))

@@ -5,7 +5,8 @@ import Testing
 
 @testable import PortolanCore
 
-/// The short way of data past the machine: where it is taken, the machine would have said the same, in every state that four bytes can hold.
+/// The fast path of data, which bypasses the machine. If it applies, the machine would have decided the same, in every
+/// state that four bytes can represent.
 @Suite struct FreeDataTests {
     private static let states = EventStateMachine.Phase.allCases.flatMap { phase in
         (0..<UInt16(1 << 11)).map { EventStateMachine(phase: phase, flags: EventStateMachine.Flags(rawValue: $0)) }

@@ -10,7 +10,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ScriptedLoadTests {
     private let clock = ManualClock()
 
-    /// A response after a second, a piece of body each second from there, and the end with the last.
+    /// Delivers a response after one second, a piece of the body after each following second, and the end with the last
+    /// piece.
     private func load(_ client: RecordingClient) throws -> ScriptedLoad {
         let response = Response(url: try URLRecord(parsing: "x:y"))
         return ScriptedLoad(
@@ -49,7 +50,7 @@ import Testing
         load.startLoading()
         load.resumeLoading()
         #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
-        // One that runs on would hold its clock, and its clock it.
+        // A load that continues would retain its clock, and the clock would retain the load.
         load.stopLoading()
     }
 
@@ -72,7 +73,7 @@ import Testing
         #expect(client.events == [.interim(103), .response(nil), .trailers, .finished] && client.trailers == [.age: "1"])
     }
 
-    /// The load has seen that it goes on, and is stopped before it has made its next call.
+    /// The load has checked that it continues. It is stopped before its next call.
     @Test func aStopBetweenTwoEventsBreaksNoRule() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
@@ -87,7 +88,7 @@ import Testing
         task.withLock { $0 = nil }
     }
 
-    /// So does one that can only fail.
+    /// The same holds for a load that can only fail.
     @Test func aStopBeforeAFailedLoadFailsBreaksNoRule() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)

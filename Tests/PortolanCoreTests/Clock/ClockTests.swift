@@ -39,7 +39,8 @@ import Testing
         let now = clock.now
         for number in [3, 1, 2] {
             let deadline = now + .milliseconds(20 * number)
-            // The clock that fires is finer than the one that is asked: a few milliseconds may lie between them.
+            // The clock that fires timers is finer than the clock that `now` reads. They may differ by a few
+            // milliseconds.
             clock.schedule(
                 ScheduledTimer { early.withLockBroadcasting { $0.append(MonotonicTime.now < deadline) } }, at: deadline)
         }

@@ -82,7 +82,7 @@ import Testing
         #expect(drain(reader, capacity: 8).bytes.isEmpty)
     }
 
-    /// Reads with buffers of this capacity, until anything but bytes is answered.
+    /// Reads with buffers of `capacity` bytes until `read` returns something other than bytes.
     private func drain(_ reader: any BodyReader, capacity: Int) -> (bytes: [UInt8], error: LoadError?) {
         var bytes: [UInt8] = []
         while true {

@@ -42,7 +42,8 @@ import Testing
         try folder.setPermissions("closed", 0o700)
     }
 
-    /// Root may read all, so as root this thread alone becomes another user to the file system (`setfsuid(2)`).
+    /// Root may read every file. As root, only this thread therefore becomes another user to the file system
+    /// (`setfsuid(2)`).
     private func failure(asNobody path: LocalPath) throws -> LoadError? {
         typealias SetUser = @convention(c) (uid_t) -> CInt
         let address = unsafe dlsym(nil, "setfsuid")
@@ -58,7 +59,7 @@ import Testing
         }
     }
 
-    /// Opening a FIFO would release the writer that waits at it, only to leave it with nobody to read.
+    /// Opening a FIFO would release a writer that waits for a reader, and then leave the writer without a reader.
     @Test func aFIFOIsNotEvenOpened() throws {
         let folder = try TemporaryFolder()
         try folder.makeFIFO("entry")
@@ -67,7 +68,7 @@ import Testing
         #expect(try opens(of: "entry", in: folder) == 1)
     }
 
-    /// How often an attempt to read an entry opens it (`inotify(7)`).
+    /// Counts how often an attempt to read an entry opens it (`inotify(7)`).
     private func opens(of name: String, in folder: TemporaryFolder) throws -> Int {
         let local = try #require(LocalPath(folder.path(of: name)))
         let watcher = inotify_init1(CInt(IN_NONBLOCK))

@@ -5,18 +5,18 @@ import PortolanCore
 import Testing
 
 @Suite struct MIMETypeExtractingTests {
-    /// The values of Content-Type fields, and the type that they name together; the last is `nil` where there is none.
+    /// The values of Content-Type fields, and the type that they name together; `nil` if they name none.
     @Test(
         arguments: [
             (["text/html"], "text/html"),
             (["text/html;charset=gbk"], "text/html;charset=gbk"),
             ([], nil), ([""], nil), (["*/*"], nil), (["x"], nil), ([" , "], nil),
-            // Of several the last one that is one
+            // The last valid type wins
             (["text/html, text/plain"], "text/plain"),
             (["text/html", "text/plain"], "text/plain"),
             (["text/html", "*/*"], "text/html"), (["text/html, */*;x=y"], "text/html"),
             (["text/plain", ""], "text/plain"), (["text/plain", "x"], "text/plain"), (["", "text/plain,"], "text/plain"),
-            // Charsets stay while the essence does
+            // A charset is retained while the essence stays the same
             (["text/plain;charset=gbk", "text/plain"], "text/plain;charset=gbk"),
             (["text/plain;charset=gbk;x=y", "TEXT/plain;z=w"], "text/plain;z=w;charset=gbk"),
             (["text/plain;charset=gbk", "text/plain;charset=windows-1255"], "text/plain;charset=windows-1255"),
@@ -25,7 +25,7 @@ import Testing
             (["text/plain;charset=gbk", "text/html", "text/plain"], "text/plain"),
             (["text/html;charset=gbk", "*/*", "text/html"], "text/html;charset=gbk"),
             (["text/html;charset=gbk", "x/x", "text/html;x=y"], "text/html;x=y"),
-            // Commas within quotes separate nothing
+            // Commas in quotes are no separators
             (["text/html;x=\",text/plain"], "text/html;x=\",text/plain\""),
             (["text/html;x=\"", "text/plain"], "text/html;x=\",text/plain\""),
             (["text/html;charset=gbk", "text/html;x=\",text/plain"], "text/html;x=\",text/plain\";charset=gbk"),

@@ -4,7 +4,7 @@ import PortolanCore
 import Testing
 
 @Suite struct MIMETypeInvariantTests {
-    /// Numbers that look random and are the same in every run (xorshift, 64 bits).
+    /// Pseudorandom numbers that are the same in every run (xorshift, 64 bits).
     private struct Numbers: RandomNumberGenerator {
         var state: UInt64
 

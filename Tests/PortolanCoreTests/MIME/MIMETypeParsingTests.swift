@@ -4,7 +4,7 @@ import PortolanCore
 import Testing
 
 @Suite struct MIMETypeParsingTests {
-    /// Inputs, and what they are serialised to after parsing.
+    /// Inputs, and their serialisation after parsing.
     @Test(
         arguments: [
             // Type and subtype
@@ -13,7 +13,7 @@ import Testing
             ("a/b", "a/b"),
             ("application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
             ("!#$%&'*+-.^_`|~/0aZ", "!#$%&'*+-.^_`|~/0az"),
-            // White space around the type, the subtype and before a name goes; elsewhere it stays
+            // White space around the type, around the subtype and before a name is removed; elsewhere it stays
             (" \t\r\na/b \t\r\n", "a/b"),
             ("a/b \t\r\n;x=y", "a/b;x=y"),
             ("a/b; \t\r\nx=y", "a/b;x=y"),
@@ -87,7 +87,7 @@ import Testing
         #expect(MIMEType(parsing: text) == nil)
     }
 
-    /// The two sets of code points that the standard defines, spelled out by range.
+    /// The two sets of code points that the standard defines, written as ranges.
     static func isToken(_ scalar: Unicode.Scalar) -> Bool {
         scalar.isASCII
             && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) || "!#$%&'*+-.^_`|~".unicodeScalars.contains(scalar))
@@ -104,7 +104,8 @@ import Testing
         #expect((MIMEType(parsing: "x\(scalar)y/z") != nil) == token)
         #expect((MIMEType(parsing: "x/y\(scalar)z") != nil) == (token || scalar == ";"))
         let name = try #require(MIMEType(parsing: "x/y;a\(scalar)b=c"))
-        // '=' ends the name and ';' the parameter, so each leaves a legal one; all else that is no token spoils the name.
+        // '=' ends the name and ';' ends the parameter, so each leaves a legal name. Any other code point that is not a
+        // token makes the name illegal.
         #expect(!name.parameters.isEmpty == (token || scalar == "=" || scalar == ";"))
     }
 

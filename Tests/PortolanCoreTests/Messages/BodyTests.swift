@@ -39,7 +39,7 @@ import Testing
         #expect(error.code == .bodyFailed)
     }
 
-    /// Copies of it too: what they read is the same.
+    /// Copies of a body share what has been read, so the copy is spent as well.
     @Test func whatIsNotRewindableIsReadOnce() throws {
         let body = Body(length: nil, isRewindable: false) { () throws(LoadError) in try Body.bytes([1]).makeReader() }
         let copy = body
@@ -76,7 +76,7 @@ import Testing
         #expect(error.code == .cancelled)
     }
 
-    /// Nobody reads the body of these loads.
+    /// No handler reads the body of these loads.
     @Test(arguments: ["ends:x", "nosuch:x"])
     func whoWritesForALoadThatIsOverIsToldSo(url: String) async throws {
         let loader = loader(StubHandler(schemes: .only(["ends"])) { _ in .text("done") })
@@ -113,7 +113,7 @@ import Testing
         #expect(error.message.contains(message))
     }
 
-    /// Reads a body in pieces of `size`, waiting where it says so.
+    /// Reads a body in pieces of `size` bytes, and waits when the reader has no bytes yet.
     private static func all(of body: Body, _ size: Int = 64) async throws -> [UInt8] {
         let reader = try body.makeReader()
         var bytes: [UInt8] = []

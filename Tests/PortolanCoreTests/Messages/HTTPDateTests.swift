@@ -5,7 +5,7 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct HTTPDateTests {
-    /// Beside what `date -u -d @SECONDS` says.
+    /// The expected texts are the output of `date -u -d @SECONDS`.
     static let moments: [(Int64, String?)] = [
         (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
         (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (951_868_800, "Wed, 01 Mar 2000 00:00:00 GMT"),
@@ -18,13 +18,13 @@ import Testing
         #expect(HTTPDate(secondsSince1970: seconds)?.description == text)
     }
 
-    /// What is written is read again.
+    /// Parsing a written date returns the same time.
     @Test(arguments: moments) func isReadAsWritten(_ seconds: Int64, _ text: String?) {
         guard let text else { return }
         #expect(HTTPDate(parsing: text, now: 0)?.secondsSince1970 == seconds)
     }
 
-    /// The example of RFC 9110 §5.6.7 in its three forms, and what a year of two digits means in 2026.
+    /// The example of RFC 9110 §5.6.7 in its three forms, and the meaning of years of two digits in 2026.
     @Test(
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// How many causes an error has, whoever puts them together.
+/// The limit on the causes of an error, for every way to build the chain.
 @Suite struct LoadErrorCauseTests {
     private struct Odd: Error, CustomStringConvertible { let description: String }
 
@@ -38,7 +38,7 @@ import Testing
         #expect(error.causes().count == 8 && error.description.hasSuffix("(99992 causes left out) x"))
     }
 
-    /// An error of another type with a cause of its own.
+    /// An error of another type that has an underlying error.
     private struct Wrapper: Error { let underlying: any Error }
 
     private enum Failure: Error {
@@ -46,7 +46,7 @@ import Testing
         case failed(any Error, at: Int)
     }
 
-    /// Counts how often it is asked for its words.
+    /// Counts how often its description is read.
     private final class Counted: Error, CustomStringConvertible, Sendable {
         let count = Mutex(0)
         var description: String {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// What becomes of the request's body when it has to be sent to another place.
+/// The request's body after a redirect.
 @Suite(.timeLimit(.minutes(10))) struct RedirectBodyTests {
     /// Reads the request's body, and redirects with it to `x://h/b`.
     private static let reader = StubHandler(identifier: "reader") { request in

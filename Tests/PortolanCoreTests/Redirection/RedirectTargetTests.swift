@@ -6,9 +6,9 @@ import Testing
 
 @testable import PortolanCore
 
-/// Redirects that a handler does not offer, and delivers like any other response.
+/// Redirects that a handler does not report as redirects, but delivers like any other response.
 @Suite(.timeLimit(.minutes(10))) struct RedirectTargetTests {
-    /// A handler that answers `x://h/` like this, and everything else with a text.
+    /// A handler that responds to `x://h/` with this status and these locations, and to all other URLs with a text.
     private static func answering(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
         StubHandler(identifier: "answering") { request in
             guard request.url.path == "/" else { return .text("landed") }
@@ -29,7 +29,7 @@ import Testing
         #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' leads nowhere: "), "\(error)")
     }
 
-    /// Whether they are UTF-8 or not.
+    /// The bytes may or may not be UTF-8.
     @Test(
         arguments: [
             ([0xFF], "%FF"), ([0xC3, 0xA4], "%C3%A4"), ([0xC3, 0xA4, 0xE4], "%C3%A4%E4"), ([0x25, 0x45, 0x32, 0xE2], "%E2%E2"),

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct RedirectTests {
     private static func url(_ text: String) throws -> URLRecord { try URLRecord(parsing: text) }
 
-    /// `hop:N` redirects to `hop:N-1`, `hop:0` answers.
+    /// `hop:N` redirects to `hop:N-1`, and `hop:0` responds with a text.
     private static let hops = StubHandler(identifier: "hops", schemes: .only(["hop"])) { request in
         let number = Int(request.url.path) ?? 0
         guard number > 0, let next = try? url("hop:\(number - 1)") else { return .text("landed") }
@@ -65,7 +65,8 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
-    /// What a server can have us load: HTTP, and nothing that a plugin or the system serves (Fetch Standard, "HTTP-redirect fetch").
+    /// A server may redirect to HTTP only, not to the schemes of plugins or of the system (Fetch Standard,
+    /// "HTTP-redirect fetch").
     @Test(
         arguments: ["http://h/", "https://h/"],
         [
@@ -129,7 +130,7 @@ import Testing
         #expect(landed == (isAllowed ? target : nil))
     }
 
-    /// What the caller says itself is not the server's word.
+    /// The restrictions apply to the server's target, not to a request that the caller makes.
     @Test func theCallerMaySendTheLoadAnywhere() async throws {
         let (here, there) = (try Self.url("http://h/2"), try Request("there:x"))
         let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(there)) })

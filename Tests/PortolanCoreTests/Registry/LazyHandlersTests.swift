@@ -176,7 +176,8 @@ import Testing
             })
         let loader = Self.loader(registry)
         let hasEnded = ConditionLock(false)
-        // The first to be told waits for the last, for half a minute at most: the test then fails by what it expects.
+        // The first delegate waits for the end of the last load, for at most 30 seconds. After that the expectations
+        // fail.
         let waited = Mutex<Bool?>(nil)
         let first = RecordingDelegate { event, _ in
             if case .response = event { waited.withLock { $0 = hasEnded.wait(atMost: .seconds(30)) { $0 ? true : nil } } }

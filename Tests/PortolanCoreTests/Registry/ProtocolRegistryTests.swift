@@ -99,7 +99,7 @@ import Testing
         #expect(registry.replace(registration, with: [Self.stub("b2", .only(["y"])), Self.stub("b3", .any)])?.isFinished == true)
         #expect(registry.handlers.map(\.identifier) == ["refusing", "b3", "b2", "a"])
         #expect(registry.schemes == ["y"])
-        // The place is still its own, and holds all of them.
+        // The registration retains its place, which holds all the new handlers.
         registry.replace(registration, with: [Self.stub("b4", .any)])
         #expect(registry.handlers.map(\.identifier) == ["refusing", "b4", "a"])
         registry.unregister(registration)
@@ -118,7 +118,7 @@ import Testing
         #expect(retirement.isFinished)
     }
 
-    /// The older handler below must never be asked: the place is not empty for a moment.
+    /// The registry must never offer the older handler below, because the place above it is never empty.
     @Test func whileAHandlerIsReplacedEveryLookUpFindsTheOldOrTheNew() async throws {
         let registry = ProtocolRegistry()
         let request = try Self.request("x:1")
@@ -150,7 +150,7 @@ import Testing
                 group.addTask {
                     for number in 0..<100 {
                         let registration = registry.register(Self.stub("\(worker)-\(number)", number % 2 == 0 ? .any : .only(["x"])))
-                        // As a loader asks: a snapshot whose handler was taken out meanwhile says that it is outdated.
+                        // Like a loader: a snapshot throws an error if its handler has been unregistered meanwhile.
                         if case .handler(let entry)? = registry.find(request, excluding: []) {
                             entry.endLoad()
                         } else {
@@ -162,7 +162,7 @@ import Testing
             }
         }
         #expect(registry.handlers.count == 1 + 8 * 10)
-        // Of one worker, newer stands before older.
+        // The newer handlers of one worker stand before the older ones.
         let ofFirst = registry.handlers.map(\.identifier).filter { $0.hasPrefix("0-") }
         #expect(ofFirst == stride(from: 90, through: 0, by: -10).map { "0-\($0)" })
     }
@@ -180,7 +180,7 @@ private struct Refusing: ProtocolHandler {
 private final class Registering: ProtocolHandler {
     let identifier = "registering"
     let schemes = SchemeSet.any
-    /// Until it was used.
+    /// `nil` after the first use.
     private let registry: Mutex<ProtocolRegistry?>
 
     init(_ registry: ProtocolRegistry) { self.registry = Mutex(registry) }
@@ -196,9 +196,9 @@ private final class Registering: ProtocolHandler {
 }
 
 extension RegistryIndex {
-    /// The handler that takes `request`, where none has to be made first.
+    /// The handler that takes `request`, if no handler has to be made first.
     fileprivate func handler(for request: Request) -> RegisteredHandler? {
-        // An outdated index has nobody to offer.
+        // An outdated index has no handler to offer.
         do throws(StaleIndexError) { if case .handler(let entry)? = try find(request) { return entry } } catch {}
         return nil
     }

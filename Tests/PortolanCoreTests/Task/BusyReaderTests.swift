@@ -7,9 +7,9 @@ import Testing
 
 @testable import PortolanCore
 
-/// A reader for whom bytes always wait is cancelled all the same, and lets others run.
+/// A reader that never has to wait for bytes can still be cancelled, and lets other tasks run.
 @Suite(.timeLimit(.minutes(2))) struct BusyReaderTests {
-    /// Its loads have ended, and all of the body waits, before the first piece is read.
+    /// The loads end before the first piece is read, so that the whole body is buffered.
     private let loader = PortolanTestSupport.loader(
         StubHandler { _ in .pieces((0..<1000).map { [UInt8](repeating: UInt8($0 % 256), count: 20_000) }) }
     ) { $0.bufferLimit = 1 << 30 }
@@ -97,7 +97,7 @@ import Testing
         #expect(try await Desk().read(loader) == 1000)
     }
 
-    /// On an actor each write is a step of its own. Where all run on one executor, the writer gives way by itself.
+    /// On an actor, each write is a separate step. If all tasks share one executor, the writer yields by itself.
     @Test func aBusyWriterLetsOthersOfItsExecutorRun() async throws {
         let executor = OneThread()
         let pipe = BodyPipe(capacity: 1 << 20)
@@ -110,7 +110,7 @@ import Testing
         #expect(try await writer.value)
     }
 
-    /// Runs jobs one after another on a thread of its own.
+    /// Runs jobs one after another on its own thread.
     private final class OneThread: TaskExecutor {
         private let threads = LoadThreadPool(limit: 1)
 
@@ -128,7 +128,7 @@ import Testing
     private actor Desk {
         private var hasRun = false
 
-        /// - Returns: how many pieces were read; 0 where nothing else could run meanwhile.
+        /// - Returns: the number of pieces that were read; 0 if no other job could run meanwhile.
         func read(_ loader: Loader) async throws -> Int {
             let (chunks, _) = try await loader.bytes(from: "x:1")
             var count = 0

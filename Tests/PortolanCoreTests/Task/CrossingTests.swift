@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// What the caller does crosses what the handler does.
+/// Calls of the caller that cross events of the handler.
 @Suite(.timeLimit(.minutes(2))) struct CrossingTests {
     private let handler = ManualHandler(schemes: .only(["x"]))
 
@@ -171,7 +171,7 @@ import Testing
                     }
                 }
             }
-            // One of the two waits already, or will: only the other can have been answered.
+            // One reader waits until data arrives. Only the refused reader can have returned before that.
             let first = try await group.next()
             load.deliver([7])
             return [first, try await group.next()]

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// What waits for a slow or suspended delegate stays small, whatever a handler sends.
+/// The queue of a slow or suspended delegate stays small, whatever a handler sends.
 @Suite("Events that wait for a delegate", .timeLimit(.minutes(2))) struct DelegateEventQueueTests {
     private static func challenge() -> AuthenticationChallenge {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -53,7 +53,7 @@ import Testing
         #expect(queue.size == 100 * (1 + DelegateEvent.overhead))
     }
 
-    /// Taken events leave the memory while others still wait.
+    /// The queue frees the memory of taken events while other events still wait.
     @Test func aQueueThatNeverRunsEmptyDoesNotGrow() throws {
         var queue = DelegateEventQueue()
         _ = queue.put(.interim(Response(url: try Request("x:1").url)))
@@ -80,7 +80,7 @@ import Testing
         #expect(queue.count == 2)
     }
 
-    /// A handler that never stops, behind a delegate whose queue stands still.
+    /// The handler never stops, and the delegate's queue does not run.
     @Test(arguments: [false, true])
     func aLoadWithTooManyWaitingEventsFails(isSuspended: Bool) throws {
         let handler = ManualHandler()
@@ -103,7 +103,7 @@ import Testing
         #expect(delegate.error?.code == .limitExceeded)
     }
 
-    /// News of loads inside wait, too, while the delegate is in a call that does not return.
+    /// Events of nested loads wait, too, while the delegate is in a call that does not return.
     @Test func aLoadWithTooManyWaitingNewsOfLoadsInsideFails() throws {
         let outer = ManualHandler(schemes: .only(["outer"]))
         let inner = StubHandler(schemes: .only(["inner"])) { _ in .text("x") }
@@ -121,11 +121,11 @@ import Testing
         #expect(load.respond() == .stopped)
         #expect(delegate.error?.code == .limitExceeded)
         #expect(delegate.error?.message.contains("\(DelegateEventQueue.mostEvents) events") == true)
-        // Each begins and ends.
+        // Each nested load has a beginning and an end.
         #expect(count.withLock { $0 } == DelegateEventQueue.mostEvents / 2 + 1)
     }
 
-    /// What the metrics have no room for, a slow delegate need not keep.
+    /// A slow delegate's queue does not buffer steps for which the metrics have no room.
     @Test func stepsBeyondTheRoomOfTheMetricsAreNotTold() throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
@@ -135,7 +135,7 @@ import Testing
         for _ in 0..<5000 { load.client.didReach(.connected) }
         let most = task.metrics.steps.count
         #expect(most < 5000 && delegate.events.count == most)
-        // Nor does it end for them.
+        // These steps do not end the load either.
         task.suspend()
         for _ in 0..<2 * DelegateEventQueue.mostEvents { load.client.didReach(.connected) }
         task.resume()

@@ -102,7 +102,7 @@ import Testing
     }
 }
 
-/// A queue that runs when a test says so.
+/// A queue that runs its jobs when a test calls `runAll()`.
 final class ManualQueue: Sendable {
     private let jobs = Mutex<[@Sendable () -> Void]>([])
 

@@ -13,12 +13,12 @@ import Testing
     import Musl
 #endif
 
-/// One call at a time comes to a delegate, also where a load inside asks while the load itself delivers.
+/// A delegate receives one call at a time, also if a nested load sends a challenge while the outer load delivers.
 @Suite(.timeLimit(.minutes(2))) struct DelegateGateTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
 
-    /// A task with a load inside it, both waiting for what the test does with them.
+    /// A task with a nested load. The test drives both loads.
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, outer: ManualLoad, inner: ManualLoad) {
         let task = loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate)
         task.resume()
@@ -91,7 +91,8 @@ import Testing
         #expect(delegate.events.filter { $0 == .challenge }.count == 1)
     }
 
-    /// One thread delivers, another asks from inside; each sees that the other is not with the delegate.
+    /// One thread delivers, and another thread sends challenges from a nested load. The two never call the delegate at
+    /// once.
     @Test func callsFromTwoLoadsNeverOverlap() throws {
         let count = 2000
         let counts = ConditionLock((inside: 0, overlaps: 0))
@@ -102,7 +103,7 @@ import Testing
                 $0.inside += 1
                 if $0.inside > 1 { $0.overlaps += 1 }
             }
-            sched_yield()  // so that the other thread comes into this if it can
+            sched_yield()  // so that the other thread can enter, if the serializer does not prevent that
             counts.withLock { $0.inside -= 1 }
         }
         let delegate = RecordingDelegate { event, _ in
@@ -115,7 +116,7 @@ import Testing
         }
         let scripted = Scripted(pieces: count) { made in
             client.withLockBroadcasting { $0 = made }
-            // Nothing is delivered before the other thread is at it, so that they meet.
+            // Nothing is delivered before the other thread runs, so that the calls of both meet.
             _ = isAsking.wait { $0 ? true : nil }
         }
         let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
@@ -153,7 +154,7 @@ import Testing
     }
 }
 
-/// What a suspended task keeps from its delegate.
+/// Events that a suspended task withholds from its delegate.
 @Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
     private let handler = ManualHandler()
 
@@ -191,7 +192,7 @@ import Testing
         #expect(delegate.events.suffix(2) == [.data([3]), .finished])
     }
 
-    /// Nobody is going to resume it, so the end must come without.
+    /// The task may never be resumed, so the cancel delivers the end.
     @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatWasHeldBack(hasFailed: Bool) throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
@@ -207,7 +208,7 @@ import Testing
         #expect(delegate.events == [.response(load.request.url), .failed(hasFailed ? .notFound : .cancelled)])
     }
 
-    /// The same where the delegate has a queue, on which a failure waits, too.
+    /// The same with a delegate that has a queue, on which a failure waits as well.
     @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatAQueueHeldBack(hasFailed: Bool) async throws {
         let delegate = RecordingDelegate()
         let queue = DispatchQueue(label: "held")

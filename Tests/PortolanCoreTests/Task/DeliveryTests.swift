@@ -14,7 +14,7 @@ import Testing
     import Musl
 #endif
 
-/// Where completion handlers and the delegates of asynchronous forms are called.
+/// The threads and queues on which completion handlers and the delegates of asynchronous forms are called.
 @Suite(.timeLimit(.minutes(2))) struct DeliveryTests {
     private let stub = StubHandler(schemes: .only(["stub"])) { _ in .text("hello") }
 
@@ -32,7 +32,7 @@ import Testing
         }
         let first = try #require(handler.loads.first)
         first.respond()
-        // The thread that ends the first load, as an event loop's would, is the one that brings the second.
+        // The thread that ends the first load also serves the second load, like the thread of an event loop.
         first.finish()
         let second = try #require(waitForLoad(2, of: handler))
         second.respond()
@@ -100,7 +100,7 @@ import Testing
         let answered = ConditionLock<ChallengeAnswer?>(nil)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
         load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.withLockBroadcasting { $0 = answer } })
-        // It comes here though the delegate has not returned.
+        // The challenge arrives although the delegate has not returned.
         isOpen.withLockBroadcasting { $0 = true }
         guard case .use(.password("me", _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
             Issue.record("no answer came")
@@ -141,13 +141,13 @@ import Testing
         let loader = loader(handler, stub)
         #expect(throws: LoadError.self) { try loader.waitForData(for: Request("x:1")) }
         #expect(handler.loads.first?.calls == [.start, .stop])
-        // What could change something at a server is not sent.
+        // A request that could change the state of a server is not sent.
         var request = try Request("x:2")
         request.method = .post
         let post = request
         #expect(throws: LoadError.self) { try loader.waitForData(for: post) }
         #expect(handler.loads.count == 1)
-        // What needs no waiting is not refused.
+        // A load that needs no waiting is not refused.
         #expect(try loader.waitForData(for: Request("stub:1")).0.count == 5)
     }
 

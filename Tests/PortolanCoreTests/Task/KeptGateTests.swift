@@ -12,13 +12,14 @@ import Testing
     import Musl
 #endif
 
-/// A run of data keeps the gate to the delegate until somebody else wants in: a load inside that begins amid the run.
+/// A run of data retains the delegate serializer until another load needs it, such as a nested load that begins during
+/// the run.
 @Suite(.timeLimit(.minutes(2))) struct KeptGateTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
     private static let innerURL = "x:1"
 
-    /// A task amid its data.
+    /// Starts a task and delivers the first piece of its data.
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, ManualLoad) {
         let task = loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate)
         task.resume()
@@ -94,14 +95,16 @@ import Testing
         task.cancel()
     }
 
-    /// One thread delivers; amid that another opens a load inside and asks. Many short loads, for only the first time takes the gate away.
+    /// One thread delivers. Meanwhile another thread opens a nested load that sends a challenge. There are many short
+    /// loads because only the first challenge of a load takes the serializer away.
     @Test func whoeverMeetsARunOfDataDoesNotOverlapIt() throws {
         var heard = 0
         for _ in 0..<200 { heard += try meet() }
         #expect(heard > 0, "nobody ever asked in time")
     }
 
-    /// - Returns: how often the question of the load inside was heard: none where the load had ended before.
+    /// - Returns: the number of challenges of the nested load that the delegate received: 0 if the outer load had ended
+    ///   before.
     private func meet() throws -> Int {
         let inner = ManualHandler(schemes: .only(["x"]))
         let counts = Mutex((inside: 0, overlaps: 0))
@@ -112,7 +115,7 @@ import Testing
                 $0.inside += 1
                 if $0.inside > 1 { $0.overlaps += 1 }
             }
-            sched_yield()  // so that the other thread comes into this if it can
+            sched_yield()  // so that the other thread can enter, if the serializer does not prevent that
             if event == .data([1]) {
                 isAmid.withLockBroadcasting { $0 = true }
                 isReady.wait { $0 ? () : nil }
@@ -134,7 +137,7 @@ import Testing
         let scripted = Scripted(pieces: pieces) { made in client.withLock { $0 = made } }
         let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
         task.resume()
-        // Nobody waits inside the delegate: what is put off is told on the thread that asks.
+        // Do not block inside the delegate: the thread that sends the challenge delivers the queued events.
         hasEnded.wait { $0 ? () : nil }
         hasAsked.wait { $0 ? () : nil }
         #expect(counts.withLock { $0.overlaps } == 0)

@@ -26,7 +26,7 @@ import Testing
         #expect(error.message.hasSuffix("; let it open another URL inside"))
     }
 
-    /// The inner request is what a redirect is judged by.
+    /// The redirect policy uses the inner request.
     @Test func aServerInsideLeadsToHTTPOnly() async throws {
         let target = try URLRecord(parsing: "relay:file:///etc/passwd")
         let loader = loader(
@@ -79,7 +79,7 @@ import Testing
         #expect(inner.loads.isEmpty)
     }
 
-    /// The delegate hears of the beginning first, and stops the load that is about to start.
+    /// The delegate receives the beginning first, and stops the load before it starts.
     @Test func anInnerLoadThatIsClosedWhileItStartsEndsAfterItsBeginning() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let outer = ManualHandler(schemes: .only(["outer"]))
@@ -164,7 +164,7 @@ import Testing
             ])
     }
 
-    /// The inner loads are in the delivery that the delegate cancels, so their own ends come too late to be told.
+    /// The delegate cancels during a delivery of the nested loads, so their own ends come too late to be delivered.
     @Test func anInnerLoadEndsBeforeTheOuterAlsoInsideItsDelivery() throws {
         let delegate = RecordingDelegate { event, task in
             if case .data = event { task.cancel() }
@@ -191,7 +191,7 @@ import Testing
             ])
     }
 
-    /// What the cancellation takes back is not news of loads inside.
+    /// The cancellation removes queued events, but not the events of nested loads.
     @Test func onAQueueEachThatBeganAlsoEnds() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
@@ -205,7 +205,7 @@ import Testing
         #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .cancelled), .failed(.cancelled)])
     }
 
-    /// `relay:URL` delivers what URL does.
+    /// `relay:URL` delivers the response of URL.
     private struct Relay: ProtocolHandler {
         let identifier = "org.example.relay"
         let schemes = SchemeSet.only(["relay"])

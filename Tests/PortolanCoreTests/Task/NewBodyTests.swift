@@ -8,12 +8,12 @@ import Testing
 @testable import PortolanCore
 
 @Suite struct NewBodyTests {
-    /// Lets go of every question.
+    /// Releases every answer closure without a call.
     private final class Silent: LoadDelegate {
         func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {}
     }
 
-    /// How often a load that asks for its body again is answered with one, and without.
+    /// For each request of a load for a new body, returns whether the answer had a body.
     private func answers(_ load: (ManualHandler) throws -> Void) throws -> [Bool] {
         let answers = Mutex<[Bool]>([])
         let handler = ManualHandler { load in

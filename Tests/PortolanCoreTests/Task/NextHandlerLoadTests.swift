@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Loads that a handler hands to the one behind it.
+/// Loads that a handler passes to the next handler.
 @Suite(.timeLimit(.minutes(2))) struct NextLoadTests {
     @Test(arguments: [1, 2, 3]) func theEventsComeAsTheyAre(layers: Int) throws {
         let inner = ManualHandler()
@@ -69,7 +69,7 @@ import Testing
         #expect(load.calls == [.start, .stop] && delegate.events.last == .failed(.cancelled) && violations.withLock { $0 } == 0)
     }
 
-    /// An answer that comes at once lets neither of the two attempts go on inside the question.
+    /// Neither of the two loads continues within the delivery of the challenge, also if the delegate answers at once.
     @Test func aQuestionIsAnsweredWhenEverybodyHasHeardIt() throws {
         let inner = ManualHandler { load in
             let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -98,7 +98,7 @@ import Testing
         #expect(delegate.error?.code == .unsupportedScheme)
     }
 
-    /// What is not made yet is made first.
+    /// A deferred handler is made first.
     @Test func aDeferredHandlerIsNextToo() async throws {
         struct Source: HandlerProvider {
             let identifier = "org.example.source"
@@ -113,7 +113,7 @@ import Testing
     }
 }
 
-/// A handler that hands on whatever comes.
+/// A handler that passes every event on.
 private struct Front: ProtocolHandler {
     var identifier = "org.example.front"
     var schemes = SchemeSet.any

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Loads that wait in queues of their handlers, several for one task.
+/// Loads that wait in queues of their handlers. One task has several.
 @Suite("Waits in queues", .timeLimit(.minutes(2))) struct QueueWaitTests {
     private let clock = ManualClock()
 
@@ -15,13 +15,13 @@ import Testing
         return QueueWait("waiting for \(name)", limit: limit, remedy: .raiseTimeout, error: error)
     }
 
-    /// A task, and the clients of the loads that it goes on with.
+    /// A task, and the clients of the loads to which it passes its request.
     private struct Waiting {
         let task: LoadTask
         let delegate: RecordingDelegate
         let clients: [any QueueingClient]
         private let nexts: [any ProtocolLoad]
-        /// The clients' own loads, which keep them.
+        /// The loads of the clients, which retain the clients.
         private let loads: [ManualLoad]
 
         init(_ task: LoadTask, _ delegate: RecordingDelegate, nexts: [any ProtocolLoad], loads: [ManualLoad]) throws {
@@ -96,7 +96,7 @@ import Testing
         #expect(waiting.delegate.error?.message == "the queue for w is full")
     }
 
-    /// With a connection the wait is over; the next one has all of its time.
+    /// A connection ends the wait. The next wait has its full time limit.
     @Test func aNewWaitHasItsWholeTime() throws {
         let waiting = try start(1)
         let client = try #require(waiting.clients.first)

@@ -8,7 +8,7 @@ import Testing
 
 /// Tasks whose last reference is released while they are suspended.
 @Suite("Released tasks", .timeLimit(.minutes(2))) struct ReleasedTaskTests {
-    /// Something that can be let go of, and what must be freed then.
+    /// Weak references to the objects that must be freed.
     private final class Released {
         weak var task: LoadTask?
         weak var loader: Loader?
@@ -21,7 +21,7 @@ import Testing
         var isFreed: Bool { task == nil && loader == nil && delegate == nil }
     }
 
-    /// How far a load has come when its task is suspended and released.
+    /// The progress of a load when its task is suspended and released.
     enum Place: CaseIterable, Sendable {
         case start, response, data
 
@@ -51,7 +51,7 @@ import Testing
         #expect(load.respond() == .stopped)
     }
 
-    /// A delegate that pauses its load at each response or piece of data, and keeps nothing.
+    /// A delegate that pauses its load at each response or piece of data, and retains nothing.
     private static func pausing(at place: Place) -> RecordingDelegate {
         RecordingDelegate { event, _ in
             switch event {
@@ -105,7 +105,7 @@ import Testing
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 
-    /// Nobody else keeps it between the resume and the end.
+    /// Nothing else retains the task between the resume and the end.
     @Test func aPausedTaskThatIsResumedLivesUntilItsEnd() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -125,7 +125,8 @@ import Testing
         #expect(load.calls == [.start, .resume])
     }
 
-    /// A resume on another thread that comes while the delegate is about to answer with a pause goes before it: the load goes on, and so does its task.
+    /// A resume on another thread may come before the delegate returns its pause. The resume then wins: the load
+    /// continues, and the task lives on.
     @Test func aResumeThatOvertakesThePauseKeepsTheTask() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -146,7 +147,7 @@ import Testing
         #expect(released.isFreed)
     }
 
-    /// Who decides on a redirect later need not keep the task.
+    /// A delegate that decides on a redirect later need not retain the task.
     @Test func aTaskWhoseRedirectIsBeingDecidedLives() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -203,7 +204,7 @@ import Testing
         #expect(clock.pendingAlarmCount == 0)
     }
 
-    /// A question that waits for its answer keeps the task no more than an event does.
+    /// Like an event, a challenge that waits for its answer does not retain the task.
     @Test func aSuspendedTaskIsFreedWhileItsDelegateIsAsked() throws {
         let handler = ManualHandler()
         let released = Released()
@@ -227,7 +228,7 @@ import Testing
         #expect(released.isFreed)
     }
 
-    /// The load around is suspended, and the one inside runs.
+    /// The outer load is suspended, and the nested load runs.
     @Test func aSuspendedTaskIsFreedWithTheLoadsInside() throws {
         let outer = ManualHandler(schemes: .only(["outer"]))
         let inner = ManualHandler(schemes: .only(["inner"]))

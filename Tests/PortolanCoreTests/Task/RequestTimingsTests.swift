@@ -12,7 +12,7 @@ import Testing
         case end(Int)
     }
 
-    /// Metrics in which things happened after so many milliseconds.
+    /// Metrics with these events, whose times are in milliseconds.
     private static func metrics(_ events: [Event]) -> LoadMetrics {
         var metrics = LoadMetrics()
         for event in events {
@@ -25,7 +25,7 @@ import Testing
         return metrics
     }
 
-    /// The phases in milliseconds, those that were not gone through as `-`.
+    /// The phases in milliseconds, with `-` for a phase that did not take place.
     private static func row(_ timings: RequestTimings) -> String {
         let phases = [
             timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.answering,
@@ -48,7 +48,7 @@ import Testing
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 1 1 6"])
     }
 
-    /// Redirects bring each step again, and each request begins where the one before ended.
+    /// A redirect repeats each step. Each request begins at the end of the previous one.
     @Test func eachRequestHasItsOwn() {
         let metrics = Self.metrics([
             .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
@@ -59,7 +59,7 @@ import Testing
         #expect(metrics.transfers.count == 2)
     }
 
-    /// The connection that was used again was dead, and a new one was made.
+    /// The reused connection was dead, and a new connection was made.
     @Test func whatWasSentInVainIsWaiting() {
         let metrics = Self.metrics([
             .step(.reused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8), .transfer(9),
@@ -67,7 +67,7 @@ import Testing
         #expect(metrics.timings.map(Self.row) == ["2 - 3 - 1 2 1 9"])
     }
 
-    /// The server refused the body while it was sent, or asked for it with a 100.
+    /// The server refused the body during the upload, or requested it with a 100.
     @Test func anAnswerMayComeFirst() {
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.firstByte, 3), .step(.requestSent, 6), .transfer(8),

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCore
 
 @Suite(.timeLimit(.minutes(2))) struct TaskCancellationTests {
-    /// Everything a load can report, one event after another.
+    /// All events that a load can report, in order.
     private static let script: [@Sendable (ManualLoad) -> Void] = [
         { $0.client.didReach(.connected) },
         { $0.client.didReceiveInterim(Response(url: $0.request.url, status: .continue)) },
@@ -133,7 +133,7 @@ import Testing
         #expect(alive.load(ordering: .relaxed) == 0)
     }
 
-    /// Nobody but the core holds its loads.
+    /// Only the core retains the loads of this handler.
     private struct Fleeting: ProtocolHandler {
         let identifier = "org.example.fleeting"
         let schemes = SchemeSet.any

@@ -140,7 +140,7 @@ import Testing
     @Test func overlappingEventsFailTheLoad() async throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate { event, _ in
-            // While the first piece is with the client, the second comes.
+            // The second piece arrives while the client handles the first.
             if event == .data([1]) { #expect(handler.loads.first?.deliver([2]) == .stopped) }
             return .keepGoing
         }

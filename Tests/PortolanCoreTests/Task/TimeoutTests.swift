@@ -94,13 +94,13 @@ import Testing
         #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
     }
 
-    /// Kept for good, so that it is not answered by being let go.
+    /// Retains the challenge without a release, because a released challenge is answered.
     private static func keep(_ challenge: AuthenticationChallenge) {
         _ = unsafe Unmanaged.passRetained(challenge)
     }
 }
 
-/// Stands still, and does something when it is first asked for the time.
+/// A clock that stands still. It performs an action when its time is first read.
 private final class EndingClock: LoadClock {
     let clock = ManualClock()
     let action = Mutex<(@Sendable () -> Void)?>(nil)

@@ -21,7 +21,7 @@ import Testing
                     $0.running += 1
                     $0.most = max($0.most, $0.running)
                 }
-                // None leaves before all were asked for, so that the limit is reached.
+                // No job ends before all jobs were submitted, so that the pool reaches its limit.
                 _ = counts.wait { $0.isOpen ? true : nil }
                 counts.withLockBroadcasting {
                     $0.running -= 1
@@ -49,7 +49,8 @@ import Testing
         #expect(done.wait { $0 == 50 ? 50 : nil } == 50)
     }
 
-    /// As far as a time-out may claim that: a job that is on its way to a thread waits for no other one.
+    /// The pool is not exhausted while a job only waits for the start of its thread. A time-out must not blame such a
+    /// wait on other jobs.
     @Test func thePoolIsExhaustedOnlyWhereAJobWaitsForOthers() throws {
         let threads = LoadThreadPool(limit: 2)
         let isOpen = ConditionLock(false)
@@ -83,7 +84,7 @@ import Testing
             isOpen.withLockBroadcasting { $0 = true }
         }
         #expect(done.wait(atMost: .seconds(60)) { $0.count == 2 ? $0 : nil } == ["second", "first"])
-        // Afterwards no more run at once than before.
+        // Afterwards the pool runs no more jobs at once than before.
         wait { threads.census.idle == threads.census.threads }
         let hold = ConditionLock(false)
         let begun = ConditionLock(0)
@@ -137,7 +138,8 @@ import Testing
         #expect(threads.census == (0, 0))
     }
 
-    /// Gives way to other threads until the condition holds, for half a minute at most: the test then fails by what it expects.
+    /// Yields to other threads until the condition holds, for at most 30 seconds. After that the expectations of the
+    /// test fail.
     private func wait(until condition: () -> Bool) {
         let deadline = MonotonicTime.now + .seconds(30)
         while !condition(), MonotonicTime.now < deadline { sched_yield() }
@@ -184,7 +186,7 @@ import Testing
             }
         }
 
-        /// The last call saw everything that was asked for.
+        /// Whether the last call came after all submissions.
         var seenAfterLast: Bool { seen.load(ordering: .sequentiallyConsistent) == asked.load(ordering: .sequentiallyConsistent) }
     }
 }

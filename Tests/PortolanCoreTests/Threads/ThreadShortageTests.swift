@@ -6,9 +6,9 @@ import Testing
 
 @testable import PortolanCore
 
-/// Pools for which the system has no threads for a while.
+/// Pools for which the system temporarily has no threads.
 @Suite(.timeLimit(.minutes(2))) struct ThreadShortageTests {
-    /// Says whether a thread can be had, and counts how often one was asked for.
+    /// Decides whether the system has a thread, and counts the requests for threads.
     private final class Supply: Sendable {
         private struct State {
             var isShort = false
@@ -34,14 +34,14 @@ import Testing
             state.withLock { $0 = State(isShort: isShort) }
         }
 
-        /// Since the last change.
+        /// The number of requests since the last change.
         var asked: Int { state.withLock { $0.asked } }
 
-        /// Time goes by, so much that each retry comes once.
+        /// Advances the clock so that each retry takes place once.
         func retry() { clock.advance(by: Self.retryTime) }
     }
 
-    /// Two jobs that have let go of their places and wait, as in `waitForData`, until `pool` has nothing else that runs.
+    /// Two jobs that release their places and wait, as in `waitForData`, until the test ends them.
     private struct Waiters {
         let go = ConditionLock(false)
         let isOver = ConditionLock(false)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// The jobs in the places have gone aside, so that no job that ends takes those up that wait.
+    /// Both jobs have released their places and do not end, so no ending job takes up the waiting jobs.
     @Test(arguments: [1, 14, 3000]) func jobsThatWaitAreAskedForOnceAndRunWhenThereAreThreads(_ count: Int) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
@@ -97,7 +97,7 @@ import Testing
         #expect(supply.clock.pendingAlarmCount == 0)
     }
 
-    /// The caller hears of the shortage, and what came to wait for the place of its job is not left behind.
+    /// The caller receives the error. What was prepared for the job's place is removed.
     @Test func aJobWithoutAThreadIsRefused() throws {
         let supply = Supply()
         let pool = supply.pool(limit: 1)
@@ -115,7 +115,8 @@ import Testing
         #expect(ran.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
     }
 
-    /// A call that is owed is kept while there is no thread, however long that takes; all of them cost one attempt at a time.
+    /// A call that must take place is retained while there is no thread, however long that takes. All these calls
+    /// together make one attempt at a time.
     @Test(arguments: [false, true]) func keptJobsRunWhenThereAreThreads(_ isNested: Bool) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
@@ -131,7 +132,7 @@ import Testing
         #expect(supply.clock.pendingAlarmCount == 0)
     }
 
-    /// A thread that has become free takes a kept job up before the next retry.
+    /// A thread that has become free takes up a retained job before the next retry.
     @Test(arguments: [false, true]) func aThreadThatEndsItsJobTakesKeptOnesUp(_ isNested: Bool) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
@@ -145,12 +146,12 @@ import Testing
         for _ in 0..<100 { pool.runEventually(isNested: isNested) { ran.withLockBroadcasting { $0 += 1 } } }
         isOpen.withLockBroadcasting { $0 = true }
         #expect(ran.wait(atMost: .seconds(60)) { $0 == 100 ? $0 : nil } == 100)
-        // The retry that is left holds pool and clock in a circle.
+        // The remaining retry keeps the pool and the clock in a retain cycle.
         supply.retry()
         #expect(supply.clock.pendingAlarmCount == 0)
     }
 
-    /// A closure that goes through a list is wrapped once more each time; so deep a stack no thread has.
+    /// A closure that passes through a list would be wrapped once more each time. No thread has a stack of that depth.
     @Test func aJobThatWaitsLongIsNotWrappedAgainEachTime() throws {
         let supply = Supply()
         let pool = supply.pool(limit: 1)

@@ -3,13 +3,13 @@
 import PortolanCore
 import Testing
 
-/// Long components are read 64 bytes at a time; the result must not depend on where in a block a byte falls.
+/// Long components are read 64 bytes at a time. The result must not depend on the position of a byte in its block.
 @Suite struct ComponentRuleTests {
     private struct Place: Sendable, CustomTestStringConvertible {
         let prefix: String
-        /// The ASCII characters above the space that are percent-encoded there.
+        /// The ASCII characters above the space that the component percent-encodes.
         let encoded: String
-        /// Those that end the component.
+        /// The characters that end the component.
         let ends: String
         var testDescription: String { prefix }
     }

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// What holds for every text, tried on samples, their pieces, and mutations whose seed is fixed.
+/// Properties of every text, checked on samples, their pieces, and mutations with a fixed seed.
 @Suite struct URLPropertyTests {
     private let bases: [URLRecord]
 
@@ -12,7 +12,7 @@ import Testing
         bases = try ["http://u:p@h:81/a/b?q#f", "file:///C:/a/b", "foo://h/a", "foo:/.//a?q", "data:,x"].map { try URLRecord(parsing: $0) }
     }
 
-    /// Parses a text alone and against each base, and checks what comes out.
+    /// Parses a text alone and against each base, and checks the results.
     private func check(_ text: String) throws {
         for base in [nil] + bases {
             guard let url = try? URLRecord(parsing: text, relativeTo: base) else { continue }
@@ -22,7 +22,7 @@ import Testing
             #expect(again.host == url.host && again.port == url.port && again.query == url.query && again.fragment == url.fragment)
             #expect(again.hasOpaquePath == url.hasOpaquePath)
             #expect(url.description.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F })
-            // Whoever resolves an absolute URL gets the same, whatever the base.
+            // An absolute URL resolves to itself against every base.
             #expect(try URLRecord(parsing: url.description, relativeTo: bases[0]) == url)
         }
     }
@@ -65,7 +65,7 @@ import Testing
         try check(String(String.UnicodeScalarView(scalars)))
     }
 
-    /// Each would take minutes if its cost grew with the square of its length.
+    /// Each text would take minutes if the cost grew with the square of its length.
     @Test(
         arguments: [
             "a/../", "../", "a/", "%2e%2E/", "@", ":", "/", "\\", "é", " ", "?", "[", ".", "1.", "\t", "0", "xn--", "xn--tda.", "ß.",

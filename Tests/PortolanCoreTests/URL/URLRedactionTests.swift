@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// No user information stands in what is shown of a URL: ERR-05.
+/// The displayed form of a URL holds no user information: ERR-05.
 @Suite struct URLRedactionTests {
     @Test(arguments: [
         ("http://user:secret@host/a", "http://host/a"),
@@ -15,7 +15,7 @@ import Testing
         ("http://h/?next=http://user:secret@host/&x=1", "http://h/?next=http://host/&x=1"),
         ("gzip: http:us er:secret@host/", "gzip: http:host/"),
         ("x:y:http:\\\\us\"<er:secret@host", "x:y:http:\\\\host"), ("gzip:x://us\\er:secret@host/", "gzip:x://host/"),
-        // None of these holds any.
+        // None of these texts holds user information.
         ("gzip:http://host/@scope/a.gz?to=me@host", "gzip:http://host/@scope/a.gz?to=me@host"), ("mailto:me@host", "mailto:me@host"),
         ("data:,http://me@host/", "data:,http://me@host/"), ("gzip:data:,me@host", "gzip:data:,me@host"),
         ("gzip:mailto:me@host", "gzip:mailto:me@host"), ("gzip:file:///a@b", "gzip:file:///a@b"), ("gzip:", "gzip:"), ("x:y:", "x:y:"),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// Passwords are found in every form of a URL that the parser takes for one.
+/// Passwords are found in every form of a URL that the parser accepts.
 @Suite(.timeLimit(.minutes(1))) struct UserInformationTests {
     @Test(arguments: [
         ("//us er:secret@host/a", "//host/a"), ("//us\ter:secret@host", "//host"), ("//us\"er:secret@host/", "//host/"),
@@ -33,15 +33,15 @@ import Testing
         #expect(UserInformation.removed(from: text) == text)
     }
 
-    /// What the parser takes for a URL with credentials is found, and nothing else.
+    /// The function finds every text that the parser accepts as a URL with credentials, and nothing else.
     @Test(arguments: ["http", "HTTPS", "ftp", "ws", "wss", "file", "x", "postgres", "xhttp", "x+http", "files"])
     func itIsFoundWhereTheParserFindsIt(scheme: String) {
         for slashes in ["", "/", "//", "///", "\\\\", "/\\", "\\/", "//\t/", "/ /"] {
             for user in ["", "u", ":", "u:", ":p", "u:p", "u@", "@", "@@", "/u", "u/", ":/u", "::u", "\\u", "%40", "[", " ", "\n", ":\\:u"]
             {
                 let text = "\(scheme):\(slashes)\(user)@host"
-                // `try?` because what does not parse is no URL.
-                // Behind more letters it is one all the same.
+                // `try?` because a text that does not parse is no URL.
+                // `http:` after other letters counts as a URL, too.
                 let url = try? URLRecord(parsing: scheme.hasSuffix("http") ? "http:\(slashes)\(user)@host" : text)
                 let isFound = UserInformation.removed(from: text) != text
                 #expect(isFound == (url?.hasCredentials == true && url?.host == "host"), "\(text.debugDescription)")
@@ -53,7 +53,7 @@ import Testing
         #expect(UserInformation.removed(from: "'/tmp//me@home/x' is there") == "'/tmp//me@home/x' is there")
     }
 
-    /// As long as a header section may be.
+    /// The texts are as long as a header section may be.
     @Test(arguments: ["http:", "//@", "http://@", "x://@", "a:", "//", "http:a@", "\\\\a", ":", "x://a\\@"])
     func hostileTextsTakeNoLongerThanTheirLength(piece: String) {
         let text = String(repeating: piece, count: 30_000 / piece.utf8.count)

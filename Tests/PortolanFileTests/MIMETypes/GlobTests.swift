@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: matches) func matchesWhatGlob7Says(_ row: (pattern: String, name: String, isMatch: Bool)) throws {
         let glob = try #require(Glob(Array(row.pattern.utf8)[...]))
         #expect(glob.matches(Array(row.name.utf8)[...]) == row.isMatch)
-        // The same within a longer array, whose indices begin elsewhere.
+        // The same in a longer array, so that the indices do not begin at 0.
         #expect(glob.matches(Array(("/" + row.name).utf8)[1...]) == row.isMatch)
     }
 

@@ -5,7 +5,7 @@ import PortolanHTTP
 import PortolanTransport
 import Synchronization
 
-/// Answers each challenge as the test says, and keeps what was asked.
+/// Answers each challenge as the test decides, and records the challenges.
 final class AnsweringDelegate: LoadDelegate {
     typealias Answer = @Sendable (AuthenticationChallenge) -> ChallengeAnswer?
 
@@ -20,13 +20,13 @@ final class AnsweringDelegate: LoadDelegate {
     private let kept = Mutex<[AuthenticationChallenge]>([])
     private let whenAsked: @Sendable () -> Void
 
-    /// - Parameter answer: `nil` keeps the challenge without an answer.
+    /// - Parameter answer: returns `nil` to retain the challenge without an answer.
     init(_ answer: @escaping Answer, whenAsked: @escaping @Sendable () -> Void = {}) {
         self.answer = answer
         self.whenAsked = whenAsked
     }
 
-    /// Answers with these passwords for `user`, one after the other, and then with none.
+    /// Answers with these passwords for `user`, one after the other, and then continues without a password.
     convenience init(user: String = "user", passwords: String...) {
         self.init { challenge in
             let number = challenge.previousFailureCount
@@ -35,7 +35,7 @@ final class AnsweringDelegate: LoadDelegate {
     }
 
     var asked: [Asked] { record.withLock { $0 } }
-    /// Those that have no answer yet.
+    /// The challenges that have no answer yet.
     var open: [AuthenticationChallenge] { kept.withLock { $0 } }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
@@ -49,7 +49,7 @@ final class AnsweringDelegate: LoadDelegate {
 }
 
 extension Loader {
-    /// A loader with a handler of its own, which goes through the proxies that the policy names.
+    /// A loader with its own handler, which uses the proxies of the policy.
     static func http(_ proxies: ProxyPolicy = .direct, _ change: (inout HTTPConfiguration) -> Void = { _ in }) -> Loader {
         var http = HTTPConfiguration()
         http.proxies = proxies

@@ -13,7 +13,7 @@ struct AuthenticationLoadTests {
     private static let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno"
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
 
-    /// Answers on one connection, one after the other.
+    /// A server that sends these responses on one connection, one after the other.
     private static func server(_ answers: String...) throws -> ScriptedServer {
         try ScriptedServer(answers.flatMap(ScriptedServer.answering))
     }
@@ -26,7 +26,7 @@ struct AuthenticationLoadTests {
         }
     }
 
-    /// The value for the user `user`.
+    /// The value of the field for the user `user`.
     private static func basic(_ password: String) -> String {
         "Basic " + ["p1": "dXNlcjpwMQ==", "p2": "dXNlcjpwMg==", "p3": "dXNlcjpwMw=="][password, default: "?"]
     }
@@ -193,13 +193,13 @@ struct AuthenticationLoadTests {
         let error = await #expect(throws: LoadError.self) { try await load.value }
         #expect(error?.code == .cancelled)
         for challenge in delegate.open { challenge.answer(.use(.password(user: "user", password: "p1"))) }
-        // The connection was idle after the refusal and serves nobody with that password.
+        // The connection became idle after the refusal. No request is sent on it with that password.
         #expect(Self.authorizations(server) == [nil])
     }
 
-    // MARK: Those who look on
+    // MARK: Observing delegates
 
-    /// Answers with passwords, one after the other, and keeps what was sent again and why.
+    /// Answers with passwords, one after the other, and records each resend and its reason.
     private final class OnlookingDelegate: LoadDelegate {
         let resends = Mutex<[String]>([])
         let refusals = Mutex<[Int?]>([])
@@ -222,7 +222,7 @@ struct AuthenticationLoadTests {
         try await Loader.http().data(for: Request(url), delegate: delegate).1.status?.code
     }
 
-    /// Also where the URL's user answers, and the delegate is not asked.
+    /// The delegate is also notified if the user of the URL answers, without a challenge for the delegate.
     @Test(arguments: ["//", "//user:p1@"]) func eachRefusalThatIsAnsweredIsTold(_ user: String) async throws {
         let server = try Self.server(Self.refusal, Self.refusal, Self.success)
         let delegate = OnlookingDelegate("p1", "p2")

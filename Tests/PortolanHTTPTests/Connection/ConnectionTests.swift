@@ -11,12 +11,12 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// HTTP/1.1 connections over real sockets, to a server that does as the test says.
+/// HTTP/1.1 connections over real sockets, to a scripted server.
 @Suite("HTTP/1.1 connections", .timeLimit(.minutes(10)))
 struct ConnectionTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
 
-    /// A loader with connections of its own, which follows no redirects.
+    /// A loader with its own connections, which follows no redirects.
     private static func loader(_ change: (inout HTTPConfiguration) -> Void = { _ in }) -> Loader {
         var http = HTTPConfiguration()
         http.proxies = .direct
@@ -38,13 +38,13 @@ struct ConnectionTests {
         return nil
     }
 
-    // MARK: The table of responses, as a caller sees it
+    // MARK: The table of responses, through a loader
 
     @Test(arguments: ResponseTable.all) func aResponseIsDeliveredOrRefused(_ row: ResponseCase) async throws {
         let server = try ScriptedServer([.receiveHead, .send(row.bytes)])
         var request = try Request(server.url(), method: row.method)
         request[DisablesContentDecoding.self] = true
-        // A tunnel is no load.
+        // A tunnel is not a load.
         if row.method == .connect { return }
         do {
             let (body, response) = try await Self.loader().data(for: request)
@@ -64,15 +64,15 @@ struct ConnectionTests {
         try await server.waitUntilClosed()
     }
 
-    // MARK: What is left on a connection
+    // MARK: Bytes that remain on a connection
 
     @Test(arguments: [
-        // More than was asked for.
+        // More bytes than were requested.
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesevil",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes\r\n",
-        // A response that may be read in two ways.
+        // A response that can be read in two ways.
         "HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK",
     ])
     func whatAResponseLeavesNeverReachesTheNextLoad(_ first: String) async throws {
@@ -156,7 +156,7 @@ struct ConnectionTests {
         #expect(code == .emptyResponse || code == .connectionLost || code == .truncated)
     }
 
-    // MARK: Peers without end
+    // MARK: Peers that never end
 
     @Test(arguments: [
         "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nX: y\r\n", "a",
@@ -211,7 +211,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 2)
     }
 
-    /// The request was seen: a 1xx says so.
+    /// The 1xx shows that the server has seen the request.
     @Test func aRequestIsNotSentAgainAfterAnInterimResponse() async throws {
         let server = try ScriptedServer(
             ScriptedServer.answering(Self.yes) + [.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\n\r\n"), .close],
@@ -234,7 +234,8 @@ struct ConnectionTests {
         #expect(String(decoding: body, as: UTF8.self) == "yes")
     }
 
-    /// A server that takes the body as fast as it comes keeps the connection from reading its answer, if the upload never lets go.
+    /// A server that reads the body as fast as it arrives would keep the connection from reading the response if the
+    /// upload never yielded.
     @Test func anEarlyAnswerEndsAnUploadThatIsTaken() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), .receiveToEnd,

@@ -10,7 +10,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Bodies that the kernel takes from a file.
+/// Bodies that the kernel sends from a file.
 @Suite("Files as bodies", .timeLimit(.minutes(10)))
 final class FileUploadTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
@@ -19,7 +19,7 @@ final class FileUploadTests {
 
     deinit { try? FileManager.default.removeItem(at: file) }
 
-    /// So that each byte says where it lies.
+    /// Fills the file with bytes that depend on their position.
     private func fill(_ count: Int) throws -> [UInt8] {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         try Data(bytes).write(to: file)
@@ -58,7 +58,7 @@ final class FileUploadTests {
         #expect(String(decoding: server.connections[0].received.prefix(400), as: UTF8.self).contains("\r\nContent-Length: \(count)\r\n"))
     }
 
-    /// Else it would come whole, too.
+    /// Without this check, a file that the kernel does not send would pass the other tests.
     @Test func theKernelMayTakeAFileAndNothingElse() throws {
         _ = try fill(1)
         #expect(try RequestBodyWriter(.file(path: file.path)).isFile)

@@ -8,7 +8,7 @@ import ServerSupport
 import Synchronization
 import Testing
 
-/// Ten thousand loads over real sockets, 64 at a time, of which many are cancelled at any moment of their life.
+/// Ten thousand loads over real sockets, 64 at a time. Many of them are cancelled at any moment of their life.
 @Suite("Many loads", .timeLimit(.minutes(10))) struct ManyLoadsTests {
     private static let body = [UInt8](repeating: 0x62, count: 3000)
     private static let answers = [
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// What became of all loads of a test.
+    /// The outcomes of all loads of a test.
     private final class Tally: Sendable {
         struct Counts {
             var finished = 0
@@ -83,7 +83,7 @@ import Testing
                 group.addTask {
                     var generator = SeededGenerator(seed: UInt64(shard))
                     for _ in 0..<each {
-                        // Half of them are let be, or connections would hardly be used again.
+                        // Half of the loads are never cancelled, because otherwise connections would rarely be reused.
                         let plan = Bool.random(using: &generator) ? .never : Plan.allCases.randomElement(using: &generator) ?? .never
                         await Self.load(loader, request, plan, tally)
                     }
@@ -95,7 +95,7 @@ import Testing
         #expect(result.finished + result.cancelled == shards * each && shards * each >= 10_000)
         #expect(result.finished > shards * each / 3 && result.cancelled > shards * each / 5)
 
-        // No load is in flight, no connection open, no descriptor of one, and no task is held by anybody.
+        // No load is running, no connection and none of its descriptors is open, and nothing retains a task.
         await registry.unregister(registration).finished()
         handler.closeIdleConnections()
         try await server.waitUntilClosed()
@@ -108,12 +108,12 @@ import Testing
     private static var configuration: HTTPConfiguration {
         var http = HTTPConfiguration()
         http.proxies = .direct
-        // Fewer than there are loads, so that some are cancelled while they wait for one.
+        // Fewer connections than loads, so that some loads are cancelled while they wait for a connection.
         http.connections.perHost = 24
         return http
     }
 
-    /// Lets others run; ends with the test's time.
+    /// Lets other tasks run. Throws when the test's time limit cancels the task.
     private static func pause() async throws {
         try Task.checkCancellation()
         await Task.yield()

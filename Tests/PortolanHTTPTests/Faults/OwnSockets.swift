@@ -2,22 +2,23 @@
 
 import Foundation
 
-/// The sockets of this process that have to do with one TCP port on IPv4: whatever other tests open meanwhile does not count.
+/// The sockets of this process with one TCP port on IPv4 at either end. Sockets of other tests do not count.
 struct OwnSockets {
     let count: Int
 
-    /// - Parameter port: at either end.
+    /// - Parameter port: the port of the local or the remote end.
     init(port: Int) throws {
         let inodes = try Set(
             String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").dropFirst().compactMap { line -> Substring? in
-                // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode (proc_net_tcp)
+                // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
+                // (proc_net_tcp)
                 let columns = line.split(separator: " ")
                 guard columns.count > 9 else { return nil }
                 let ports = columns[1...2].compactMap { Int($0.suffix(4), radix: 16) }
                 return ports.contains(port) ? columns[9] : nil
             })
         count = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
-            // `try?` because a descriptor may be gone by now.
+            // `try?` because a descriptor may have been closed meanwhile.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)"),
                 target.hasPrefix("socket:[")
             else { return false }

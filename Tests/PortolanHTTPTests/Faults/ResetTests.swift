@@ -7,15 +7,15 @@ import PortolanTestSupport
 import ServerSupport
 import Testing
 
-/// The connection is reset (RST, and not FIN) at each moment that an exchange has: one end, with the right code, and what may not be done
-/// twice is sent once.
+/// The server resets the connection (RST, not FIN) at each stage of an exchange. The load ends once, with the right
+/// code. A request that must not be repeated is sent once.
 @Suite("Resets", .timeLimit(.minutes(10))) struct ResetTests {
     private typealias Step = ScriptedServer.Step
 
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
     private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n"
 
-    /// A load from its start to its end, which is one.
+    /// Runs a load and checks that it ends once.
     private static func load(
         _ loader: Loader, _ server: ScriptedServer, _ method: HTTPRequest.Method = .get, body: Body? = nil,
         onEvent: @escaping @Sendable (RecordingDelegate.Event) -> Void = { _ in }
@@ -32,7 +32,7 @@ import Testing
 
     private static func loader() -> Loader { .http { $0.expectation.threshold = nil } }
 
-    // MARK: Before the answer
+    // MARK: Before the response
 
     enum Moment: CaseIterable {
         case accepted, asked
@@ -49,7 +49,7 @@ import Testing
     func onANewConnectionNothingIsSentAgain(_ moment: Moment, _ method: HTTPRequest.Method) async throws {
         let server = try ScriptedServer(moment.steps)
         let error = try await Self.load(Self.loader(), server, method)
-        // Where the reset comes before the request there may be no connection at all.
+        // If the reset comes before the request, there may be no connection at all.
         #expect(error?.code == .connectionLost || moment == .accepted && error?.code == .cannotConnect, "\(String(describing: error))")
         #expect(server.connections.count == 1)
     }
@@ -83,7 +83,7 @@ import Testing
         let loader = Self.loader()
         #expect(try await Self.load(loader, server) == nil)
         #expect(try await Self.load(loader, server, row.method)?.code == .connectionLost)
-        // The reset may overtake what was sent, and then nothing is known of the request.
+        // The reset may overtake the response. The client then does not know whether the server has seen the request.
         #expect((1...row.most).contains(server.connections.count))
     }
 
@@ -100,7 +100,7 @@ import Testing
     @Test(arguments: [
         "Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n9\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
         "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nTrailer: x\r\n",
-        // Its end is the connection's, but not this one.
+        // The body ends with the connection, but a reset is not such an end.
         "\r\nhalf",
     ])
     func withinTheBody(_ answer: String) async throws {

@@ -8,7 +8,7 @@ import PortolanTestSupport
 import ServerSupport
 import Testing
 
-/// Servers that say little and never end: the time limits end their loads, on a clock that stands still until the test moves it.
+/// Servers that send little and never end. The time limits end their loads, on a clock that the test advances.
 @Suite("Slow servers", .timeLimit(.minutes(10))) struct SlowServerTests {
     private let clock = ManualClock()
 
@@ -46,7 +46,7 @@ import Testing
         #expect(clock.pendingAlarmCount == 0)
     }
 
-    /// No byte of a head is an event of the load.
+    /// The bytes of a head are no events of the load.
     @Test func aHeadThatNeverEndsMeetsTheIdleLimit() async throws {
         let sent = try Gate()
         let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8)), .open(sent), .stall])
@@ -77,7 +77,7 @@ import Testing
         try await server.waitUntilClosed()
     }
 
-    /// Each byte puts the idle limit off; the total limit stays.
+    /// Each byte restarts the idle limit, but not the total limit.
     @Test func aBodyThatComesByteByByteMeetsTheTotalLimit() async throws {
         let seen = try (0..<7).map { _ in try Gate() }
         let wanted = try (0..<7).map { _ in try Gate() }
@@ -100,10 +100,10 @@ import Testing
         try await server.waitUntilClosed()
     }
 
-    /// A server that never reads: the upload stops when the buffers are full.
+    /// A server that never reads. The upload stops when the buffers are full.
     @Test func anUploadThatIsNotReadMeetsTheTotalLimit() async throws {
         let (connected, over) = (try Gate(), try Gate())
-        // What is in the buffers lies before the end of the connection.
+        // The server reads the buffered bytes before the end of the connection.
         let server = try ScriptedServer([.open(connected), .wait(over), .receiveToEnd])
         let delegate = RecordingDelegate()
         let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: 64 << 20)))

@@ -5,7 +5,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-/// Hosts that no connection leads to: the code, and a message with the host, the reason and a remedy.
+/// Hosts without a possible connection: the error has a code, and a message with the host, the reason and a remedy.
 @Suite("Unreachable hosts", .timeLimit(.minutes(10))) struct UnreachableTests {
     private static func failure(_ url: String) async -> LoadError? {
         await #expect(throws: LoadError.self) { _ = try await Loader.http().data(from: url) }
@@ -34,7 +34,7 @@ import Testing
             error?.description == "no connection to \(host) port \(refusing.port): Connection refused; check that a server listens there")
     }
 
-    /// One of its addresses is as good as the other.
+    /// The message names the host, because all its addresses refuse in the same way.
     @Test func aNameOfSeveralAddressesThatRefuseIsNamed() async throws {
         let refusing = try RefusingPort(on: .ipv4)
         let error = await Self.failure("http://localhost:\(refusing.port)/")

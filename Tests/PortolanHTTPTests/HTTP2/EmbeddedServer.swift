@@ -5,21 +5,21 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// An HTTP/2 connection whose other end is the test: no socket, no thread, every byte as the test wants it.
+/// An HTTP/2 connection whose peer is the test. There is no socket and no thread, and the test controls every byte.
 final class EmbeddedServer {
     let loop = InMemoryEventLoop()
     let transport: FakeByteConnection
     let connection: HTTP2Connection
-    /// Where the connection belongs.
+    /// The pool of the connection.
     private(set) var pool: ConnectionPool?
     private let decoder = HPACKDecoder()
     private var unread: [UInt8] = []
     private var readWrites = 0
     private var magicLeft = 24
-    /// Of the client, so far.
+    /// The frames that the client has sent so far.
     private(set) var frames: [ClientFrame] = []
 
-    /// - Parameter isGreeting: whether the settings have been exchanged.
+    /// - Parameter isGreeting: whether the server sends its settings and acknowledges the client's.
     init(configuration: HTTPConfiguration = HTTPConfiguration(), isGreeting: Bool = true) throws {
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
@@ -32,12 +32,12 @@ final class EmbeddedServer {
         if isGreeting { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }
     }
 
-    /// A connection that is not ended holds itself.
+    /// An open connection retains itself.
     deinit { endConnection() }
 
     var isOpen: Bool { transport.isOpen }
 
-    /// Starts an exchange and reads what it sends.
+    /// Starts an exchange and reads the frames that it sends.
     @discardableResult
     func start(_ transaction: RecordingTransaction) -> any HTTPStream {
         let carrier = connection.makeCarrier(for: transaction)
@@ -88,7 +88,7 @@ final class EmbeddedServer {
 
     // MARK: What the client sent
 
-    /// Of the request's head, all its frames together.
+    /// The fields of the request's head, from all its frames together.
     func fields(stream: Int = 1) throws -> [HPACKDecoder.Field] {
         let block = frames.filter { ($0.type == 1 || $0.type == 9) && $0.stream == stream }
         return try decoder.decode(block.flatMap(\.payload))
@@ -103,7 +103,7 @@ final class EmbeddedServer {
         frames.first { $0.type == 3 && $0.stream == stream }?.value
     }
 
-    /// The code with which the client said goodbye.
+    /// The code of the client's GOAWAY.
     var goAwayCode: Int? {
         frames.last { $0.type == 7 }.map { $0.payload.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
     }

@@ -6,8 +6,8 @@ import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server on loopback, without TLS, that does with each frame what the test says. It keeps to the client's windows; everything else is up
-/// to the test.
+/// An HTTP/2 server on loopback, without TLS, that handles each frame as the test decides. It respects the client's
+/// windows; the test decides everything else.
 final class FrameServer: Sendable {
     typealias Script = @Sendable (Connection, ScriptedServer.Frame) -> Void
 
@@ -16,7 +16,7 @@ final class FrameServer: Sendable {
         var openStreams = 0
         var mostStreams = 0
         var goodbyes = 0
-        /// Bytes of content that were sent, by stream.
+        /// The content bytes that were sent, by stream.
         var written: [Int: Int] = [:]
     }
 
@@ -48,7 +48,7 @@ final class FrameServer: Sendable {
         return request
     }
 
-    /// One connection of a client; its streams by their numbers.
+    /// One connection of a client, with its streams by number.
     final class Connection: @unchecked Sendable {  // … because the thread of the connection alone uses it
         private typealias F = ServerFrames
 
@@ -61,7 +61,7 @@ final class FrameServer: Sendable {
             var endsAfterPending = false
         }
 
-        /// Counted from 0.
+        /// The number of the connection, from 0.
         let number: Int
         private let seen: ConditionLock<Counts>
         private let decoder = HPACKDecoder()
@@ -127,7 +127,7 @@ final class FrameServer: Sendable {
             if let stream = streams[number], stream.hasClientEnded, stream.hasServerEnded { end(number) }
         }
 
-        /// Sends what the windows allow.
+        /// Sends the bytes that the windows allow.
         private func pump() {
             for number in streams.keys.sorted() {
                 while let stream = streams[number], stream.sent < stream.pending.count, min(window, stream.window) > 0 {
@@ -148,14 +148,14 @@ final class FrameServer: Sendable {
             endWhereOver(number)
         }
 
-        // MARK: From the script
+        // MARK: Calls of the script
 
         func answer(_ stream: Int, _ status: Int = 200, ends: Bool = true) {
             output += F.headers([(":status", String(status))], stream: stream, ends: ends)
             if ends { hasEnded(stream) }
         }
 
-        /// Answers with frames as they are, the last of which ends the stream.
+        /// Responds with these frames unchanged. The last one ends the stream.
         func answer(_ stream: Int, _ frames: [UInt8]) {
             output += frames
             hasEnded(stream)

@@ -2,7 +2,7 @@
 
 import CPortolanNGHTTP2
 
-/// Decodes what a client sends.
+/// Decodes the field sections of a client.
 ///
 /// Source: `nghttp2_hd_inflate_hd2` in nghttp2.h
 @safe

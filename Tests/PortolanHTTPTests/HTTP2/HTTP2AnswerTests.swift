@@ -49,7 +49,7 @@ import Testing
         #expect(next.events.last == .end)
     }
 
-    /// Unless the stream had ended by itself, the server learns that nobody listens.
+    /// Unless the stream has already ended, a reset informs the server.
     @Test(arguments: HTTP2AnswerRow.malformed)
     func malformedAnswersAreResetWhereTheyGoOn(_ row: HTTP2AnswerRow) throws {
         let (server, _) = try run(row, .whole)
@@ -68,7 +68,7 @@ import Testing
         guard case .connectionFails(let code, let number) = row.outcome else { return }
         #expect(transaction.error?.code == code)
         #expect(transaction.endCount == 1)
-        // It may have been a response that could not be read: the server has seen the request.
+        // The bytes may have been a response that could not be read, so the server has seen the request.
         #expect(transaction.eligibility.map { if case .seen = $0 { true } else { false } } == true)
         #expect(server.goAwayCode == number)
         #expect(!server.isOpen)
@@ -77,7 +77,7 @@ import Testing
         #expect(transaction.endCount == 1)
     }
 
-    /// In words of ours, with the code that the server receives.
+    /// The message uses plain words. It agrees with the code that the server receives.
     @Test(arguments: HTTP2AnswerRow.fatal)
     func whatBreaksAConnectionIsSaidInWords(_ row: HTTP2AnswerRow) throws {
         let (server, transaction) = try run(row, .whole)
@@ -87,7 +87,7 @@ import Testing
         #expect(error.message.contains(" (\(name), RFC ") && error.message.contains("); "), "\(error.message)")
         #expect(!error.description.contains("NGHTTP2"), "\(error)")
         #expect(!error.message.contains("broke a rule of HTTP/2"), "\(error.message)")
-        // COMPRESSION_ERROR is HPACK's, FRAME_SIZE_ERROR that of a frame's length.
+        // COMPRESSION_ERROR belongs to HPACK, and FRAME_SIZE_ERROR to the length of a frame.
         #expect((server.goAwayCode == 9 && error.code == .badResponse) == error.message.contains("HPACK"), "\(error.message)")
         #expect((server.goAwayCode == 6) == error.message.contains("length"), "\(error.message)")
     }
@@ -104,7 +104,7 @@ import Testing
                 + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile")
     }
 
-    /// Whatever is missing at the end, the exchange ends, and once.
+    /// The exchange ends once, wherever the response is cut off.
     @Test(arguments: HTTP2AnswerRow.sound + HTTP2AnswerRow.malformed)
     func cutOffAnswersFail(_ row: HTTP2AnswerRow) throws {
         let step = max(1, row.frames.count / 60)

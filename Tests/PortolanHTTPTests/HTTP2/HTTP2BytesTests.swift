@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// What a connection makes of bytes, and what bytes it makes.
+/// The handling of received bytes, and the bytes that a connection sends.
 @Suite struct HTTP2BytesTests {
     private typealias F = ServerFrames
 
@@ -23,7 +23,7 @@ import Testing
         let server = try EmbeddedServer()
         let neighbour = try RecordingTransaction()
         server.start(neighbour)
-        // Huffman coding makes it no smaller.
+        // Huffman coding does not make the value smaller.
         let value = [UInt8](repeating: UInt8(ascii: "~"), count: count)
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
         server.start(transaction)
@@ -31,7 +31,7 @@ import Testing
         #expect(frames.map(\.type) == [1] + [UInt8](repeating: 9, count: frames.count - 1))
         #expect(frames.count == (count + 16_383 + 30) / 16_384 && frames.allSatisfy { $0.payload.count <= 16_384 })
         _ = try server.fields(stream: 1)
-        // The decoder of the test is nghttp2's, which takes no more than 64 KiB.
+        // The decoder of the test is nghttp2's, which accepts no more than 64 KiB.
         if count < 65_000 { #expect(try server.fields(stream: 3).last?.value == value) }
         server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 3, ends: true))
         #expect(neighbour.events.last == .end && transaction.events.last == .end)
@@ -63,7 +63,7 @@ import Testing
         #expect(received == value)
     }
 
-    /// HPACK goes on with what the fields that were too many left in its table.
+    /// The excess fields change the dynamic table of HPACK, and the decoder must keep that state.
     @Test func theTableStaysInStepAfterFieldsBeyondALimit() throws {
         let server = try EmbeddedServer()
         let (transaction, next) = (try RecordingTransaction(), try RecordingTransaction())
@@ -78,7 +78,7 @@ import Testing
         #expect(server.isOpen)
     }
 
-    // MARK: What becomes of a request
+    // MARK: The fate of a request
 
     struct Break: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -99,7 +99,7 @@ import Testing
         Break(testDescription: "a head without its end, then a goodbye", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.goAway(last: 0)),
     ]
 
-    /// Also the others on the connection: the server may have acted on them.
+    /// The other requests of the connection are not sent again either, because the server may have acted on them.
     @Test(arguments: breaks) func noRequestIsSentAgainAfterABreach(_ event: Break) throws {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -111,7 +111,7 @@ import Testing
         #expect(other.endCount == 1)
     }
 
-    /// The answer to a frame has left before the next frame is judged.
+    /// The response to a frame is sent before the next frame is checked.
     @Test(arguments: [false, true]) func theFirstBreachCountsAfterAGoodbyeToo(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
@@ -124,7 +124,8 @@ import Testing
         #expect(server.goAwayCode == 6, "FRAME_SIZE_ERROR; the flood comes later")
     }
 
-    /// RFC 9113 §5.1: WINDOW_UPDATE may come on a closed stream. nghttp2 takes a stream for an open one until its reset has left.
+    /// RFC 9113 §5.1: WINDOW_UPDATE may arrive on a closed stream. nghttp2 treats a stream as open until its reset has
+    /// been sent.
     @Test(arguments: [false, true]) func whatComesOnAStreamThatIsResetDoesNotEndTheConnection(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -137,7 +138,7 @@ import Testing
         #expect(server.isOpen)
     }
 
-    /// From the header of the first frame of a response on.
+    /// A request counts as seen from the header of the first frame of its response.
     @Test func aRequestWhoseResponseHasBegunIsSeen() throws {
         let head = F.headers(Self.ok)
         for count in 9..<head.count {
@@ -180,7 +181,7 @@ import Testing
         #expect(server.transport.writes.allSatisfy { $0.count <= HTTP2Connection.Sending.writeSize + 16_393 })
     }
 
-    /// A server that reads nothing does not keep the loads that it breaks from failing.
+    /// A violation fails its loads although the server reads nothing.
     @Test(arguments: breaks) func aBreachIsSeenWhileTheTransportIsFull(_ event: Break) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
@@ -199,7 +200,7 @@ import Testing
         #expect(transaction.events.last == .requestSent)
     }
 
-    /// RFC 9218 §2.1: this client sends none of RFC 7540's priorities.
+    /// RFC 9218 §2.1: this client sends no priorities of RFC 7540.
     @Test func prioritiesOfThePastAreOff() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())

@@ -45,7 +45,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    /// Nobody would ever use it, or close it.
+    /// Without its pool, a connection would never be used again or closed.
     @Test func aConnectionThatHasLostItsPoolEndsWithItsLastStream() throws {
         let server = try EmbeddedServer()
         let exchanges = try (0..<2).map { _ in try RecordingTransaction() }
@@ -91,7 +91,7 @@ import Testing
         server.read()
         #expect(server.connection.room == 1)
         #expect(server.resetCode() == 8)
-        // What was under way is dropped.
+        // Data that is still on its way is dropped.
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", ends: true))
         #expect(transaction.events == [.requestSent])
         #expect(server.isOpen)
@@ -157,7 +157,7 @@ import Testing
                     == "https://example.org allowed no request for 30.0 seconds (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
                     + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
         }
-        // What is under way goes on, and nothing of the others leaves when it would be allowed.
+        // The running exchange continues. The requests that timed out are not sent when the server allows them.
         #expect(server.connection.room == 0 && before.endCount == 0)
         server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, ends: true))
         #expect(before.events.last == .end)
@@ -207,7 +207,8 @@ import Testing
         #expect(transaction.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
     }
 
-    /// What waits is frames, of a connection in use as of an idle one: its end is told apart.
+    /// The unread bytes are frames, on an idle connection and on one in use. The end of the connection is detected
+    /// separately.
     @Test func unreadFramesAreNoSignOfAnEnd() throws {
         let server = try EmbeddedServer()
         server.transport.hasUnread = true

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Frames that bring nothing: RFC 9113 §10.5.
+/// Floods of frames without use: RFC 9113 §10.5.
 @Suite struct HTTP2FloodTests {
     private typealias F = ServerFrames
 
@@ -37,7 +37,7 @@ import Testing
         Flood(testDescription: "DATA of a stream that is over", frame: F.data("x", stream: 3)),
     ]
 
-    /// A load in the middle of its answer, and a stream that is over.
+    /// A server with one load in the middle of its response, and one stream that has ended.
     private func serverInAnswer() throws -> (EmbeddedServer, RecordingTransaction) {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -56,7 +56,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    /// After a goodbye each answer to the server is written at once, also where the server reads nothing.
+    /// After a GOAWAY, each response to the server is written at once, also if the server reads nothing.
     @Test(arguments: [true, false]) func aServerThatReadsNoAnswersIsGivenUp(saysGoodbye: Bool) throws {
         let (server, transaction) = try serverInAnswer()
         if saysGoodbye { server.send(F.goAway(last: Int(Int32.max))) }
@@ -72,7 +72,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    /// Those of a connection that is kept open for a long time.
+    /// A connection that is open for a long time receives such frames.
     @Test func aFewNowAndThenAreFine() throws {
         let (server, transaction) = try serverInAnswer()
         for _ in 0..<100 {
@@ -95,7 +95,7 @@ import Testing
 
     @Test func aLongUploadMayHaveAnyNumberOfThem() throws {
         let server = try EmbeddedServer()
-        // No more than what is sent without waiting for 100.
+        // Not larger than a body that is sent without waiting for 100.
         let body = [UInt8](repeating: 5, count: 1 << 20)
         let transaction = try RecordingTransaction(.put, body: .bytes(body))
         server.start(transaction)
@@ -106,7 +106,7 @@ import Testing
         #expect(transaction.events.last == .requestSent)
     }
 
-    /// Empty DATA frames count where they follow one another.
+    /// Empty DATA frames count only if they follow one another.
     @Test func emptyFramesAmongContentAreFine() throws {
         let (server, transaction) = try serverInAnswer()
         for _ in 0..<2000 { server.send(F.data("x") + F.data("")) }
@@ -124,7 +124,7 @@ import Testing
         #expect(server.goAwayCode == 11)
     }
 
-    // MARK: Where the frames are found
+    // MARK: Finding the frames
 
     private static let frames =
         F.settings([(3, 5)]) + F.headers(ok) + F.data("hello") + F.padded("hello", padding: 7) + F.padded("", padding: 0) + F.data("")

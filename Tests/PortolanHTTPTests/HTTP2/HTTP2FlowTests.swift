@@ -24,7 +24,7 @@ import Testing
         #expect(server.windowGiven(stream: 0) == HTTP2ReceiveWindow.connection - 65_535)
     }
 
-    /// RFC 9113 §6.5.3: until it acknowledges our settings, a server keeps to the window that it knows.
+    /// RFC 9113 §6.5.3: a server respects the window that it knows until it acknowledges the client's settings.
     @Test func aServerThatNeverAcknowledgesSettingsCanSendOn() throws {
         let server = try EmbeddedServer(isGreeting: false)
         server.send(ServerFrames.settings())
@@ -73,7 +73,7 @@ import Testing
         #expect(transaction.endCount == 1)
     }
 
-    /// What one stream holds counts for nobody else: the connection's window is given back at once.
+    /// Bytes that one stream buffers do not slow other streams, because the connection's window is returned at once.
     @Test func otherStreamsGoOn() throws {
         let server = try EmbeddedServer()
         let (paused, other) = (try RecordingTransaction(), try RecordingTransaction())
@@ -102,7 +102,7 @@ import Testing
         #expect(open <= HTTP2ReceiveWindow.streamLimit)
     }
 
-    /// However they came to be, the windows of 64 streams together stay within what may be held.
+    /// The windows of 64 streams together stay within the limit for buffered bytes, whatever their history.
     @Test func allWindowsTogetherAreBounded() throws {
         let server = try EmbeddedServer()
         let exchanges = try (0..<64).map { _ in try RecordingTransaction() }
@@ -136,7 +136,7 @@ import Testing
         #expect(server.connection.growthBudget == HTTP2ReceiveWindow.growthLimit)
     }
 
-    /// A server may send at once, and say later that it has seen our settings.
+    /// A server may send data at once, and acknowledge the settings later.
     @Test func theWindowIsRightBeforeTheSettingsAreAcknowledged() throws {
         let server = try EmbeddedServer(isGreeting: false)
         server.send(ServerFrames.settings())
@@ -148,7 +148,7 @@ import Testing
         #expect(transaction.events.last == .end)
     }
 
-    /// What comes on a stream after it was cancelled counts against the connection all the same.
+    /// Data on a cancelled stream still counts against the window of the connection.
     @Test func contentOfACancelledStreamIsCreditedToTheConnection() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Nothing that a server sends ends the process, and each exchange ends once, whatever comes.
+/// No bytes from a server end the process, and each exchange ends once.
 @Suite struct HTTP2HostilityTests {
     private typealias F = ServerFrames
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Loads over sockets: what the pool, the load and the connections do together.
+/// Loads over sockets. They test the pool, the load and the connections together.
 @Suite(.timeLimit(.minutes(10))) struct HTTP2LoadTests {
     private func start(_ request: Request, on handler: HTTPHandler) -> (RecordingClient, any ProtocolLoad) {
         let client = RecordingClient()
@@ -54,7 +54,7 @@ import Testing
         #expect(server.counts.connections == 1)
     }
 
-    /// Any method, for the server says that it never looked at it.
+    /// Any method is sent again, because the server states that it did not process the request.
     @Test func whatAGoAwayLeavesAsideIsLoadedElsewhere() throws {
         let server = try FrameServer { connection, frame in
             if connection.number == 0 {
@@ -70,7 +70,7 @@ import Testing
 
     @Test func aServerThatClosesEachConnectionGetsOn() throws {
         let server = try FrameServer { connection, frame in
-            // One request for each connection; the others are left aside.
+            // The server serves one request for each connection, and ignores the others.
             guard frame.endsRequest, frame.stream == 1 else { return }
             connection.goAway(last: 1)
             connection.answer(frame.stream)
@@ -142,7 +142,7 @@ import Testing
         #expect(server.counts.mostStreams <= 2)
     }
 
-    /// Also the one that was sent before the server said so, and which it refuses.
+    /// This holds also for the request that was sent before the server's settings arrived, and that the server refuses.
     @Test func aServerThatAllowsNoStreamIsNamed() throws {
         let server = try FrameServer { connection, frame in
             if frame.isHead { connection.allowNoStreams(refusing: frame.stream) }
@@ -156,7 +156,8 @@ import Testing
         }
     }
 
-    /// In that order, or the server would have more streams than it allows.
+    /// The cancel must be sent before the next request, because the server would otherwise have more streams than it
+    /// allows.
     @Test func aCancelledLoadMakesWayForTheNext() throws {
         let server = try FrameServer(streams: 1) { connection, frame in
             guard frame.isHead, connection.path == "/" else { return }
@@ -189,7 +190,8 @@ import Testing
         #expect(server.counts.connections == 2)
     }
 
-    /// A thousand loads on one connection, of which a third are cancelled at any time: each ends or is silent, and no stream is left.
+    /// A thousand loads on one connection. A third of them are cancelled at any time. Each load ends or is silent, and
+    /// no stream remains open.
     @Test func cancelledLoadsLeaveNothingBehind() throws {
         let body = [UInt8](repeating: 9, count: 20_000)
         let server = try FrameServer { connection, frame in
@@ -222,7 +224,7 @@ import Testing
         #expect(server.counts.connections == 1)
     }
 
-    /// Each sender stops at the stream's window, and a load that is not paused passes by them all.
+    /// Each sender stops at the stream's window. A load that is not paused does not wait for the paused loads.
     @Test func pausedLoadsStopTheirSendersAlone() throws {
         let size = 2 << 20
         let piece = [UInt8](repeating: 3, count: 64 << 10)
@@ -258,7 +260,7 @@ import Testing
         }
     }
 
-    /// Bytes of a field value are what they are over HTTP/1.1: `/caf<E9>` in ISO-8859-1 leads to `/caf%E9`.
+    /// The bytes of a field value mean the same as over HTTP/1.1: `/caf<E9>` in ISO-8859-1 redirects to `/caf%E9`.
     @Test func aRedirectLeadsWhereItsBytesSay() async throws {
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
@@ -283,7 +285,7 @@ import Testing
         var configuration = HTTPConfiguration()
         configuration.expectation.threshold = nil
         let (client, load) = start(request, on: HTTPHandler(configuration: configuration))
-        // The server gives no window back: it has what it allowed at first, and the client waits.
+        // The server returns no window. It has received the bytes of its first window, and the client waits.
         received.wait { $0 == 65_535 ? () : nil }
         #expect(!client.events.contains(.step(.requestSent)))
         load.stopLoading()

@@ -51,7 +51,7 @@ import Testing
         #expect(transaction.events == [.failed(.badRequest)])
     }
 
-    /// What does not fit in one frame goes on in CONTINUATION frames (RFC 9113 §6.10).
+    /// A head that does not fit in one frame continues in CONTINUATION frames (RFC 9113 §6.10).
     @Test(arguments: ["~", "0"]) func aLargeHeadIsSentInSeveralFrames(_ character: String) throws {
         let server = try EmbeddedServer()
         let name = try #require(HTTPField.Name("x-large"))

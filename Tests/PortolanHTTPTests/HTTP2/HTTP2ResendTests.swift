@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Servers that give a request back, rightly or wrongly: RFC 9113 §8.7, RFC 9110 §9.2.2.
+/// Servers that return a request without processing it, rightly or wrongly: RFC 9113 §8.7, RFC 9110 §9.2.2.
 @Suite("HTTP/2 requests that are sent again", .timeLimit(.minutes(10)))
 struct HTTP2ResendTests {
     private typealias F = ServerFrames
@@ -25,7 +25,7 @@ struct HTTP2ResendTests {
         }
     }
 
-    /// What the delegate heard in all: the error where the load failed.
+    /// The delegate after the end of the load, with all its events and the error of a failure.
     private static func load(_ request: Request, on loader: Loader = .http()) async -> RecordingDelegate {
         let delegate = RecordingDelegate()
         loader.task(for: request, delegate: delegate).resume()
@@ -84,7 +84,7 @@ struct HTTP2ResendTests {
         #expect(server.requestCount == 3)
     }
 
-    /// The answer came while the body was on its way; the rest of it is not wanted.
+    /// The response arrives while the body is being sent, and the server does not want the rest of the body.
     @Test func aRefusalInTheMiddleOfAnUploadAfterTheHeadIsFinal() async throws {
         let server = try HostileServer(head: { F.headers(Self.ok, stream: $0.stream) + F.reset(Self.refused, stream: $0.stream) })
         let request = try server.request { request in
@@ -96,7 +96,7 @@ struct HTTP2ResendTests {
         #expect(server.requestCount == 1)
     }
 
-    // MARK: Before it
+    // MARK: Before the response has begun
 
     private static let rejections = [
         Ending(testDescription: "REFUSED_STREAM") { F.reset(refused, stream: $0) },
@@ -106,7 +106,7 @@ struct HTTP2ResendTests {
         Ending(testDescription: "REFUSED_STREAM and GOAWAY 0") { F.reset(refused, stream: $0) + F.goAway(last: 0) },
     ]
 
-    /// Any method: the server says that it did nothing with the request.
+    /// Any method is sent again, because the server states that it did not process the request.
     @Test(arguments: rejections, methods)
     func whatWasNotProcessedIsSentAgain(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
         let endsConnection = rejection.testDescription.contains("GOAWAY")
@@ -118,7 +118,7 @@ struct HTTP2ResendTests {
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error == nil && delegate.text == "yes", "\(String(describing: delegate.error))")
         #expect(server.server.connections.count == (endsConnection ? 3 : 1))
-        // Between RST_STREAM and GOAWAY the request may already have left once more on the same connection.
+        // Between RST_STREAM and GOAWAY, the request may already have been sent again on the same connection.
         let mayLeaveTwice = rejection.testDescription == "REFUSED_STREAM and GOAWAY 0"
         #expect((3...(mayLeaveTwice ? 5 : 3)).contains(server.requestCount))
     }
@@ -129,13 +129,13 @@ struct HTTP2ResendTests {
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error?.code == .connectionLost)
         #expect(delegate.error?.message.contains("tried 6 times") == true, "\(String(describing: delegate.error))")
-        // A request that is sent anew on a connection which the server has just ended never leaves.
+        // A retry on a connection that the server has just ended is never sent.
         #expect((3...6).contains(server.requestCount))
     }
 
     // MARK: Servers that serve some requests on each connection
 
-    /// As nginx does with `keepalive_requests`: what comes after the last request is passed over.
+    /// nginx does this with `keepalive_requests`: it ignores the requests after the last one.
     @Test(arguments: [(8, 1), (20, 1), (20, 3), (100, 10)])
     func aServerThatServesFewOnEachConnectionServesAll(_ loads: Int, _ served: Int) async throws {
         let counts = Mutex<[Int: Int]>([:])
@@ -150,7 +150,7 @@ struct HTTP2ResendTests {
         })
         let loader = Loader.http()
         let delegates = (0..<loads).map { _ in RecordingDelegate() }
-        // Not idempotent, and without a body, so that requests come in the order of their streams.
+        // The method is not idempotent. There is no body, so that requests arrive in the order of their streams.
         let request = try server.request { $0.method = .post }
         for delegate in delegates { loader.task(for: request, delegate: delegate).resume() }
         for delegate in delegates {
@@ -160,7 +160,7 @@ struct HTTP2ResendTests {
         #expect(server.server.connections.count <= loads / served + 1)
     }
 
-    /// As a server with a slow program behind it: it says at once which request is the last, and answers later.
+    /// The server announces the last request at once and responds later, like a server with a slow program behind it.
     @Test func aServerThatAnswersAfterItsGOAWAYServesAll() async throws {
         let server = try HostileServer(
             head: { $0.stream == 1 ? F.goAway(last: 1) : [] },
@@ -174,7 +174,8 @@ struct HTTP2ResendTests {
         }
     }
 
-    /// One request goes through on each connection, and the others are given back one by one: that is REFUSED_STREAM, which counts.
+    /// One request succeeds on each connection, and the server refuses the others one by one. This is REFUSED_STREAM,
+    /// which counts.
     @Test func refusalsCountAlsoWhereOthersAreServed() async throws {
         let server = try HostileServer(whole: { arrival in
             arrival.number % 2 == 0
@@ -203,7 +204,7 @@ struct HTTP2ResendTests {
         #expect(errors.isEmpty, "\(errors)")
     }
 
-    /// Ways to refuse have one limit together.
+    /// All kinds of refusals share one limit.
     @Test func refusalsOfAllKindsAreCountedTogether() async throws {
         let server = try HostileServer(whole: { arrival in
             switch arrival.number % 3 {
@@ -217,7 +218,7 @@ struct HTTP2ResendTests {
         #expect(server.requestCount <= 6)
     }
 
-    /// Each connection is taken back before a request can be sent on it.
+    /// The server ends each connection before a request can be sent on it.
     @Test(arguments: [1, 8]) func connectionsThatAreTakenBackAtOnceAreGivenUpSoon(_ loads: Int) async throws {
         let server = try HostileServer(greeting: { _ in F.settings() + F.goAway(last: 0) })
         let loader = Loader.http()
@@ -269,7 +270,7 @@ struct HTTP2ResendTests {
 
     // MARK: Other failures
 
-    /// On a connection that was never used before, on which nothing can have gone stale.
+    /// The connection was never used before, so it cannot be stale.
     @Test(arguments: methods) func aNewConnectionThatEndsWithoutAnAnswerIsNoReasonToSendAgain(_ method: HTTPRequest.Method) async throws {
         let server = try HostileServer(whole: { _ in nil })
         let delegate = await Self.load(try Self.request(server, method))
@@ -277,7 +278,7 @@ struct HTTP2ResendTests {
         #expect(server.requestCount == 1)
     }
 
-    /// RFC 9110 §9.2.2: also an automatic retry that failed is not tried again.
+    /// RFC 9110 §9.2.2: an automatic retry that failed is not tried again.
     @Test(arguments: [(HTTPRequest.Method.get, 3), (.put, 3), (.post, 2)])
     func aConnectionThatWasUsedBeforeIsTriedOnceMoreForIdempotentMethods(_ method: HTTPRequest.Method, _ count: Int) async throws {
         let server = try HostileServer(whole: { arrival in

@@ -6,11 +6,11 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// An answer on a stream, and what is to come of it.
+/// A response on a stream, and the expected outcome.
 struct HTTP2AnswerRow: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
         case complete(Int, body: String = "", interim: [Int] = [], trailers: [String: String] = [:])
-        /// The exchange fails, its stream is reset, and the connection goes on.
+        /// The exchange fails, its stream is reset, and the connection stays open.
         case streamFails(LoadError.Code, HTTP2ResponseError.Rule)
         /// The connection is closed with this code (RFC 9113 §7).
         case connectionFails(LoadError.Code, Int)
@@ -161,7 +161,7 @@ extension HTTP2AnswerRow {
             .streamFails(.limitExceeded, .trailerSectionTooLarge)),
     ]
 
-    /// The same field of the dynamic table, again and again.
+    /// Repeats the same field of the dynamic table.
     private static let bomb = [UInt8](repeating: 0xBE, count: 16_000)
 
     static let fatal: [HTTP2AnswerRow] = [

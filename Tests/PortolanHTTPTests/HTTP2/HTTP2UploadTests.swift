@@ -30,7 +30,7 @@ import Testing
         #expect(!server.frames.contains { $0.type == 0 })
     }
 
-    /// The server's window is the limit, and what is read ahead of it small.
+    /// The server's window limits the body. The client reads only a little ahead of it.
     @Test func aBodyWaitsForTheServersWindow() throws {
         let server = try EmbeddedServer()
         let body = [UInt8](repeating: 5, count: 1 << 20)

@@ -6,15 +6,16 @@ import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server in bytes, without TLS: it shares no code with what it tests, and keeps to no rule that the test does not keep.
+/// An HTTP/2 server in bytes, without TLS. It shares no code with the tested code, and obeys a rule only if the test
+/// does.
 struct HostileServer {
     typealias F = ServerFrames
 
-    /// A request, as the server sees it.
+    /// A request, as the server receives it.
     struct Arrival: Sendable {
-        /// Of the connection, from 0.
+        /// The number of the connection, from 0.
         let connection: Int
-        /// Of all requests to the server, from 0.
+        /// The number of the request among all requests to the server, from 0.
         let number: Int
         let stream: Int
     }
@@ -26,18 +27,18 @@ struct HostileServer {
         let count = Atomic(0)
     }
 
-    /// The requests of one connection, by their streams.
+    /// The requests of one connection, by stream.
     private final class Arrivals: Sendable {
         let byStream = Mutex<[Int: Arrival]>([:])
     }
 
-    /// How many requests have come, those that were sent again among them.
+    /// The number of requests that have arrived, including resent ones.
     var requestCount: Int { counter.count.load(ordering: .acquiring) }
 
     /// - Parameters:
-    ///   - greeting: what the server sends before anything else.
-    ///   - head: what it sends when the head of a request has come.
-    ///   - whole: what it sends when a request has come as a whole.
+    ///   - greeting: the bytes that the server sends first.
+    ///   - head: the bytes that it sends after the head of a request.
+    ///   - whole: the bytes that it sends after a whole request.
     init(
         greeting: @escaping @Sendable (_ connection: Int) -> [UInt8] = { _ in F.settings() },
         head: @escaping @Sendable (Arrival) -> [UInt8]? = { _ in [] }, whole: @escaping @Sendable (Arrival) -> [UInt8]? = { _ in [] }

@@ -6,7 +6,7 @@ import PortolanCore
 @_spi(Fuzzing) @testable import PortolanHTTP
 @testable import PortolanHTTPSyntax
 
-/// An exchange that writes down what it is told, and answers as the test says. On the thread of the test.
+/// An exchange that records its events, and responds as the test decides. Runs on the thread of the test.
 final class RecordingTransaction: HTTPTransaction {
     enum Event: Equatable {
         case sent(Int)
@@ -34,7 +34,7 @@ final class RecordingTransaction: HTTPTransaction {
     private(set) var error: LoadError?
     private(set) var eligibility: RetryEligibility?
     private(set) var report: TransferReport?
-    /// What is answered to a response or to data.
+    /// The return value for a response or for data.
     var flow = Flow.keepGoing
 
     init(_ method: HTTPRequest.Method = .get, path: String = "/", fields: HTTPFields = [:], body: Body? = nil) throws {
@@ -42,7 +42,7 @@ final class RecordingTransaction: HTTPTransaction {
         let expectation: HTTPFields = fields[.expect].map { [.expect: $0] } ?? [:]
         let request = Request(url: try URLRecord(parsing: "https://example.org" + path), method: method, fields: expectation, body: body)
         var preparedRequest = try PreparedRequest(request, configuration: HTTPConfiguration())
-        // Just what the test gives, without what every request is sent with.
+        // The fields of the test only, without those that every request has.
         preparedRequest.fields = fields
         self.preparedRequest = preparedRequest
     }

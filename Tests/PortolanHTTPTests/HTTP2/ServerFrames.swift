@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Frames as bytes, also such as no sound server sends.
+/// Frames as bytes, including frames that no correct server sends.
 ///
 /// RFC 9113 §4.1
 enum ServerFrames {
@@ -19,12 +19,12 @@ enum ServerFrames {
 
     static let settingsAcknowledgement = frame(4, flags: 1)
 
-    /// Literal fields without indexing and without Huffman coding: any bytes can be written (RFC 7541 §6.2.2).
+    /// Literal fields without indexing and without Huffman coding, so that any bytes can be written (RFC 7541 §6.2.2).
     static func fields(_ fields: [(String, String)]) -> [UInt8] {
         fields.flatMap { field($0.0, Array($0.1.utf8)) }
     }
 
-    /// - Parameter isIndexed: whether the receiver is to keep it in the dynamic table (RFC 7541 §6.2.1).
+    /// - Parameter isIndexed: whether the receiver adds the field to the dynamic table (RFC 7541 §6.2.1).
     static func field(_ name: String, _ value: [UInt8], isIndexed: Bool = false) -> [UInt8] {
         [isIndexed ? 0x40 : 0] + literal(Array(name.utf8)) + literal(value)
     }
@@ -39,7 +39,7 @@ enum ServerFrames {
         return length + [UInt8(rest)] + octets
     }
 
-    /// A HEADERS frame; in several ones where it is longer than a frame may be.
+    /// A HEADERS frame; several frames if the fields are longer than a frame may be.
     static func headers(_ list: [(String, String)], stream: Int = 1, ends: Bool = false) -> [UInt8] {
         section(fields(list), stream: stream, ends: ends)
     }

@@ -18,7 +18,7 @@ import Testing
         ("attachment; filename=naïve.txt", "naïve.txt"), ("attachment; filename=\"€ rates\"", "€ rates"),
         ("attachment; filename=\"EURO rates\"; filename*=utf-8''%e2%82%ac%20rates", "€ rates"),
         ("attachment; filename*=UTF-8'en'%e2%82%ac; filename=e", "€"), ("attachment; filename*=iso-8859-1''%A3", "£"),
-        // What can't be read is passed over.
+        // A value that cannot be decoded is skipped.
         ("attachment; filename*=utf-8''%e2%82; filename=a", "a"), ("attachment; filename*=utf-8''%zz; filename=a", "a"),
         ("attachment; filename*=utf-8''%e; filename=a", "a"), ("attachment; filename*=koi8-r''x; filename=a", "a"),
         ("attachment; filename*=\"utf-8''x\"; filename=a", "a"), ("attachment; filename*=x; filename=a", "a"),
@@ -49,7 +49,7 @@ import Testing
         #expect(ContentDisposition(parsing: Array("attachment; filename=\"".utf8) + [0xE4, 0x22])?.filename == "ä")
     }
 
-    /// Each truncation has an end, and proposes a part of the name at most.
+    /// Parsing each truncation ends, and proposes at most a part of the name.
     @Test func everyTruncationIsRead() {
         let field = "attachment; a=\"b;\\\"\"; filename=\"name.txt\"; filename*=utf-8''n%20ame"
         for length in 0...field.count {

@@ -11,7 +11,7 @@ import Testing
         .seen, .unanswered, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
     ]
 
-    /// All that would speak for it.
+    /// A failure in which everything else allows a resend.
     private static func favourable(_ eligibility: RetryEligibility) -> Failure {
         Failure(eligibility: eligibility, hasResponse: false, isReused: true, isIdempotent: true, mayUseHTTP1: true)
     }
@@ -31,7 +31,7 @@ import Testing
         #expect(policy.decide(after: Failure(eligibility: eligibility)) == .giveUp(afterSending: ResendPolicy.limit + 1))
     }
 
-    /// The server comes to it: each connection serves some, and it goes first.
+    /// The server will serve the request: each connection serves some requests, and a resent request goes first.
     @Test func whatIsPassedOverAfterOthersDoesNotCount() {
         var policy = ResendPolicy()
         for _ in 0..<100 { #expect(policy.decide(after: Failure(eligibility: .notProcessed(afterOthers: true))) == .sendAgain) }

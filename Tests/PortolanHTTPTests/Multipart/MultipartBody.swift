@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// A multipart body, and the parts that come of it.
+/// A multipart body, and the expected parts.
 struct MultipartBody: Sendable, CustomTestStringConvertible {
     struct Part: Equatable {
         var type: String?
@@ -19,7 +19,7 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
     let boundary: String
     let text: String
     let parts: [Part]
-    /// `nil`: it finishes.
+    /// The code of the error; `nil` if the load finishes.
     let code: LoadError.Code?
 
     var testDescription: String { name }
@@ -52,7 +52,7 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
         #expect(!client.events.contains(.data(0)), sourceLocation: sourceLocation)
     }
 
-    /// What the client was told.
+    /// The parts that the client received.
     static func parts(_ client: RecordingClient) -> [Part] {
         var (parts, position): ([Part], Int) = ([], 0)
         for event in client.events {

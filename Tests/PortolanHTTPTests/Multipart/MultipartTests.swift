@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// A body that is cut anywhere ends as a camera's stream does: what came is right as far as it goes.
+    /// A body that is cut anywhere ends like the stream of a camera: the parts that arrived are correct up to the cut.
     @Test(arguments: MultipartBody.samples.filter { $0.code == nil }) func cutBodyIsAStart(body: MultipartBody) throws {
         for count in body.bytes.indices {
             let client = try body.load(in: [Array(body.bytes[..<count])])
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    /// The outer stage has told all it had when the inner one is paused with the end in its hands.
+    /// The outer stage has delivered everything when the inner stage is paused before it delivers the end.
     @Test func endThatTheInnerStageKeepsComes() throws {
         let text = Array("--b\r\n\r\none\r\n--".utf8)
         let coded = [0x01, UInt8(text.count), 0, ~UInt8(text.count), 0xFF] + text

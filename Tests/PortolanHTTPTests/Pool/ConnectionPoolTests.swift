@@ -24,7 +24,7 @@ import PortolanTransport
         #expect(bench.connector.attempts.count == 1)
     }
 
-    /// One that carries others is neither closed nor looked at again and again.
+    /// A connection that carries other loads is not closed, and not checked repeatedly.
     @Test(.timeLimit(.minutes(1))) func aSharedConnectionThatLooksEndedIsPassedOverOnce() throws {
         let bench = PoolFixture()
         let (first, second) = (FakeWaiter(), FakeWaiter())
@@ -101,7 +101,7 @@ import PortolanTransport
         #expect(order == [2, 4, 0, 3, 1, 5])
     }
 
-    // MARK: Who is told that it waits
+    // MARK: Notifying loads that wait
 
     @Test func onlyLoadsForWhichNoConnectionIsOpenedAreToldThatTheyWait() {
         let bench = PoolFixture { $0.perHost = 2 }
@@ -116,7 +116,7 @@ import PortolanTransport
         #expect(waiters.map(\.waits.count) == [0, 0, 1, 1])
     }
 
-    /// The connection that was opened for one goes to another, which goes before it.
+    /// The connection was opened for one load, but another load with a higher priority gets it.
     @Test func aLoadThatIsOvertakenIsToldThatItWaits() throws {
         let bench = PoolFixture { $0.perHost = 1 }
         let (first, urgent) = (FakeWaiter(0), FakeWaiter(1))
@@ -128,7 +128,7 @@ import PortolanTransport
         #expect(first.connection != nil && first.waits.count == 1)
     }
 
-    /// The connection that it waits for is closed, and another one is opened for it.
+    /// The connection for which the load waits is closed, and another one is opened for the load.
     @Test func aLoadForWhichAConnectionIsOpenedLeavesTheQueue() throws {
         let bench = PoolFixture { $0.perHost = 1 }
         let waiters = (0..<3).map { FakeWaiter($0) }
@@ -155,7 +155,7 @@ import PortolanTransport
         #expect(waiters[2].waits.first?.reason.contains("its server takes no more requests at once") == true)
     }
 
-    /// What it waits for is said as it is when somebody asks.
+    /// The reason is computed when it is read.
     @Test func theReasonChangesWithWhatIsWaitedFor() throws {
         let bench = PoolFixture { $0.perHost = 2 }
         bench.connector.offersMultiplexing = true
@@ -185,7 +185,7 @@ import PortolanTransport
         #expect(wait.reason.contains("its server takes no more requests at once"), "\(wait.reason)")
     }
 
-    /// Loads that a server passed over do not wait behind those that came meanwhile, and keep their order.
+    /// Loads that a server did not process go before loads that came later, and keep their order.
     @Test func loadsThatAreSentAgainGoBeforeOthersOfTheirPriority() throws {
         let bench = PoolFixture { $0.perHost = 1 }
         var order: [Int] = []
@@ -244,7 +244,7 @@ import PortolanTransport
         for waiter in waiters { _ = bench.pool.acquire(secure, for: waiter, priority: .normal) }
         try #require(bench.connector.attempts.count == 1)
         bench.connector.attempts[0].succeed(capacity: 1)
-        // It was HTTP/1.1, which carries one at a time.
+        // The connection was HTTP/1.1, which carries one load at a time.
         #expect(bench.connector.attempts.count == 4)
     }
 
@@ -282,7 +282,7 @@ import PortolanTransport
         #expect(!connections[1].isClosed)
     }
 
-    /// Loads begin, are cancelled and end at random; at the end nothing is open, queued or owed.
+    /// Loads begin, are cancelled and end at random. At the end nothing is open, queued or pending.
     @Test(arguments: [1, 2, 3, 4]) func nothingIsLeftAfterManyLoads(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let bench = PoolFixture {

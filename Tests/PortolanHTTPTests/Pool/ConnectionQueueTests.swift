@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Loads that wait for a connection to become free, on a clock that stands still until the test moves it.
+/// Loads that wait for a connection to become free, on a clock that the test advances.
 @Suite("Loads that wait for a connection", .timeLimit(.minutes(10)))
 struct ConnectionQueueTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
@@ -26,7 +26,8 @@ struct ConnectionQueueTests {
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
-    /// Two connections, twenty requests on each, one after the other; each is answered when the test says.
+    /// Several connections with several requests on each, one after the other. The server responds to each when the
+    /// test decides.
     private final class Rounds: Sendable {
         let server: ScriptedServer
         /// By connection and round.
@@ -58,7 +59,7 @@ struct ConnectionQueueTests {
         return (task, delegate)
     }
 
-    /// As ``start(_:on:)``; the load waits for a connection when this returns.
+    /// Same as ``start(_:on:)``, but returns when the load waits for a connection.
     private func enqueue(_ request: Request, on loader: Loader) async throws -> (task: LoadTask, delegate: RecordingDelegate) {
         let load = start(request, on: loader)
         while load.task.stallReason == nil {
@@ -74,7 +75,8 @@ struct ConnectionQueueTests {
         return request
     }
 
-    /// Each load is answered within 6 seconds of its request; the last one waits for nearly two minutes before that.
+    /// The server responds to each load within 6 seconds of its request. The last load waits for nearly two minutes
+    /// before that.
     @Test func theTimeInTheQueueIsNotIdleTime() async throws {
         let rounds = try Rounds(connections: 2, rounds: 20)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 2 }
@@ -84,7 +86,7 @@ struct ConnectionQueueTests {
                 switch event {
                 case .finished: ended.update { $0 += 1 }
                 case .failed:
-                    // The rounds that are missing must not be waited for.
+                    // Do not wait for the remaining rounds.
                     rounds.openAll()
                     ended.update { $0 += 40 }
                 default: break
@@ -95,7 +97,7 @@ struct ConnectionQueueTests {
         for delegate in delegates { loader.task(for: try Request(rounds.server.url()), delegate: delegate).resume() }
         for round in 0..<20 {
             for gates in rounds.arrived { try await gates[round].wait() }
-            // A load that has its answer, and has not been told so yet, would be idle in the next rounds.
+            // A load whose end has not been delivered yet would count as idle in the next rounds.
             try await ended.wait { $0 >= 2 * round }
             clock.advance(by: .seconds(6))
             for gates in rounds.answers { gates[round].open() }
@@ -106,7 +108,7 @@ struct ConnectionQueueTests {
         #expect(clock.pendingAlarmCount == 0)
     }
 
-    // MARK: The queue's own limit
+    // MARK: The queue's separate limit
 
     @Test func aLoadThatWaitsTooLongFailsWithTheLimitAndItsRemedy() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
@@ -126,7 +128,7 @@ struct ConnectionQueueTests {
             second.delegate.error?.message == "no connection to http://127.0.0.1:\(rounds.server.port) became free within 30.0 seconds: "
                 + "all that may be open are in use or being opened, 1 to one origin and 512 in all; raise ConnectionLimits.queueTimeout, "
                 + "ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time")
-        // The connection is as it was.
+        // The connection is unchanged.
         let third = try await enqueue(try Self.request(rounds.server), on: loader)
         rounds.openAll()
         for load in [first, third] {
@@ -197,7 +199,8 @@ struct ConnectionQueueTests {
         clock.advance(by: .seconds(99))
         rounds.answers[0][0].open()
         try await rounds.arrived[0][1].wait()
-        // The server may have the request before the load has noted that it is sent, from which the idle time counts.
+        // The server may receive the request before the load has recorded that it was sent. The idle time starts with
+        // that record.
         while second.task.metrics.timings.last?.sending == nil {
             try Task.checkCancellation()
             await Task.yield()
@@ -225,7 +228,7 @@ struct ConnectionQueueTests {
         #expect(clock.pendingAlarmCount == 0)
     }
 
-    /// A handler whose loads are what an `http:` URL gives.
+    /// A handler whose loads deliver the response of an `http:` URL.
     private struct Around: ProtocolHandler {
         let inner: Request
         let identifier = "org.portolan.test.around"

@@ -24,7 +24,7 @@ struct ForwardProxyTests {
 
     private static func authority(_ proxy: ScriptedServer) -> String { "127.0.0.1:\(proxy.port)" }
 
-    /// What the requests said of themselves to the proxy, in order.
+    /// The credentials that the requests sent to the proxy, in order.
     private static func authorizations(_ server: ScriptedServer) -> [String?] {
         server.connections.flatMap { connection in
             connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
@@ -132,7 +132,7 @@ struct ForwardProxyTests {
         #expect(Self.authorizations(second) == [nil])
     }
 
-    /// Answers the first proxy, and sends what it is redirected to through another one.
+    /// Answers the first proxy, and sends the redirected request through another proxy.
     private final class Rerouting: LoadDelegate {
         private let proxy: String
 

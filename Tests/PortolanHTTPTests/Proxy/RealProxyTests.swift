@@ -16,7 +16,7 @@ struct RealProxyTests {
         servers = try TestServers.shared
     }
 
-    /// - Parameter scheme: in place of the endpoint's.
+    /// - Parameter scheme: replaces the scheme of the endpoint.
     private func proxy(_ server: TestServer, scheme: String? = nil, user: String = "") throws -> ProxyPolicy {
         let endpoint = try servers.endpoint(server)
         return .proxy("\(scheme ?? endpoint.scheme)://\(user)127.0.0.1:\(endpoint.port)")
@@ -39,7 +39,7 @@ struct RealProxyTests {
     @Test func squidTunnelsAndItsLogSaysSo() async throws {
         let port = try servers.endpoint(.nginxHTTPS1).port
         let loader = try Loader.http(proxy(.squidOpen)) { $0.connections.idleTimeout = .milliseconds(10) }
-        // `try?` because whether the certificate is trusted is not the question here.
+        // `try?` because the trust in the certificate is not tested here.
         _ = try? await loader.data(from: "https://localhost:\(port)/hello.txt")
         _ = try await servers.line(of: .squidLog, with: "/200 CONNECT localhost:\(port)")
     }

@@ -10,7 +10,7 @@ import Testing
 @Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(10)))
 struct SOCKS5LoadTests {
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
-    /// Of `origin.test` port 80.
+    /// A request for `origin.test` port 80.
     private static let request: [UInt8] = [5, 1, 0, 3, 11] + Array("origin.test".utf8) + [0, 80]
     private static let reply: [UInt8] = [5, 0, 0, 1, 127, 0, 0, 1, 9, 9]
     private static let served: [ScriptedServer.Step] = [.receiveHead, .send(text: success)]
@@ -100,7 +100,7 @@ struct SOCKS5LoadTests {
         #expect(delegate.asked.isEmpty && proxy.connections.count == 1)
     }
 
-    /// The request can't have been sent yet.
+    /// The request cannot have been sent yet.
     @Test func whatComesWithTheReplyIsNoAnswer() async throws {
         let proxy = try ScriptedServer([
             .receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply + Array(Self.success.utf8)),
@@ -116,7 +116,7 @@ struct SOCKS5LoadTests {
         let loader = Self.loader(proxy, scheme: "socks5")
         let error = await #expect(throws: LoadError.self) { try await loader.data(from: "http://localhost:8080/") }
         #expect(error?.message.contains("host unreachable") == true)
-        // Each address of the name was tried, once.
+        // Each address of the name was tried once.
         let destinations = proxy.connections.map { Array($0.received.dropFirst(3)) }
         let ipv6: [UInt8] = [5, 1, 0, 4] + [UInt8](repeating: 0, count: 15) + [1, 0x1F, 0x90]
         let ipv4: [UInt8] = [5, 1, 0, 1, 127, 0, 0, 1, 0x1F, 0x90]

@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 import PortolanTransport
 
-/// Proxies that speak TLS, and what is said where one side does and the other does not.
+/// Proxies that speak TLS, and the errors if only one side speaks TLS.
 @Suite("https: proxies", .timeLimit(.minutes(10))) struct SecureProxyTests {
     private static let urls = ["http://origin.test/", "https://origin.test/"]
     /// A fatal alert, unexpected_message (RFC 8446 §5.1, §6).
@@ -68,7 +68,7 @@ import PortolanTransport
         #expect(outcome.text == "the proxy http://127.0.0.1:\(proxy.port) answers with TLS; write https:// as its scheme")
     }
 
-    /// As OpenSSL's servers do it.
+    /// OpenSSL's servers close the connection like this.
     @Test(arguments: zip(urls, [LoadError.Code.emptyResponse, .tunnelFailed]))
     func aProxyThatClosesWithoutAWordMayNeedAnotherScheme(_ url: String, _ code: LoadError.Code) async throws {
         let proxy = try ScriptedServer([.receiveHead, .close])

@@ -24,7 +24,7 @@ struct TunnelTests {
         .http(.proxy(user + "127.0.0.1:\(proxy.port)"), change)
     }
 
-    /// The head that the proxy got, and what came after it.
+    /// The head that the proxy received, and the bytes after it.
     private static func split(_ connection: ScriptedConnection) -> (head: String, rest: ArraySlice<UInt8>) {
         let text = connection.text
         guard let end = text.range(of: "\r\n\r\n") else { return (text, []) }

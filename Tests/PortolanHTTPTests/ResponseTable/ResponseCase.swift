@@ -4,15 +4,15 @@ import HTTPTypes
 import PortolanCore
 import Testing
 
-/// What a server sends on a new connection before it closes it, and what a client is to make of that.
+/// The bytes that a server sends on a new connection before it closes it, and the expected outcome.
 struct ResponseCase: Sendable, CustomTestStringConvertible {
-    /// A response as it is to be delivered.
+    /// A response as the client must deliver it.
     struct Delivered: Sendable {
         var status: Int
         var body: [UInt8]
-        /// Whether the next request may go out on the same connection; where not, the body may end with the connection.
+        /// Whether the next request may use the same connection. If not, the body may end with the connection.
         var isReusable: Bool
-        /// Name and value of each, in order, in ISO-8859-1; nil: whatever they are.
+        /// The name and value of each field, in order, in ISO-8859-1; `nil` accepts any fields.
         var fields: [[String]]?
         var trailers: [[String]]
         var interim: [Int]
@@ -26,9 +26,9 @@ struct ResponseCase: Sendable, CustomTestStringConvertible {
     }
 
     let name: String
-    /// Of the RFC, as in `9112 §4`.
+    /// The section of the RFC, as in `9112 §4`.
     let section: String
-    /// Of the request that is answered.
+    /// The method of the request.
     let method: HTTPRequest.Method
     let bytes: [UInt8]
     let outcome: Outcome
@@ -46,7 +46,7 @@ struct ResponseCase: Sendable, CustomTestStringConvertible {
 }
 
 extension ResponseCase.Outcome {
-    /// A response that ends before the connection does, which can be used again.
+    /// A response that ends before the connection does. The connection can be reused.
     static func kept(
         _ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, trailers: [[String]] = [], interim: [Int] = []
     ) -> Self {
@@ -56,7 +56,7 @@ extension ResponseCase.Outcome {
                 endsAtClose: false))
     }
 
-    /// A response that ends before the connection does, which can't be used again.
+    /// A response that ends before the connection does. The connection cannot be reused.
     static func last(
         _ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, trailers: [[String]] = [], interim: [Int] = []
     ) -> Self {
@@ -73,7 +73,7 @@ extension ResponseCase.Outcome {
             .init(status: status, body: body.latin1, isReusable: false, fields: fields, trailers: [], interim: interim, endsAtClose: true))
     }
 
-    /// Against the RFC's grammar or rules.
+    /// A violation of the RFC's grammar or rules.
     static let bad = Self.failure(.badResponse)
     static let undecodable = Self.failure(.decodingFailed)
 }
@@ -83,7 +83,7 @@ extension String {
     var latin1: [UInt8] { unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
 }
 
-/// The responses that the parsers are tested with, and the connection over real sockets.
+/// The responses for the tests of the parsers and of the connection over real sockets.
 enum ResponseTable {
     static let all = statusLines + fields + contentLengths + transferEncodings + chunks + withoutBody + connections + interim
 }

@@ -6,7 +6,7 @@ extension ResponseTable {
     private static let start = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
     private static let own = ["Content-Length", "2"]
 
-    /// A sound response of two bytes with these lines among its fields.
+    /// A correct response of two bytes with these lines among its fields.
     private static func field(_ section: String, _ name: String, _ lines: String, _ fields: [[String]]) -> ResponseCase {
         .init(section, name, "\(start)\(lines)\r\n\r\nhi", .kept(200, "hi", fields: [own] + fields))
     }

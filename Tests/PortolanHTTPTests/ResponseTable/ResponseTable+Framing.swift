@@ -24,7 +24,7 @@ extension ResponseTable {
         length("the same twice, without a blank", "5,5", .kept(200, "hello")),
         length("the same in two lines", "5\r\nContent-Length: 5", .kept(200, "hello")),
         length("the same in two lines and a list", "5\r\ncontent-length: 5, 5", .kept(200, "hello")),
-        // RFC 9110 §8.6 lets a recipient refuse any list; Fetch ("extract a length") has it refuse these.
+        // RFC 9110 §8.6 lets a recipient refuse any list. Fetch ("extract a length") requires that these are refused.
         length("the same, written otherwise", "5, 05", .bad),
         length("the same, written otherwise in two lines", "05\r\nContent-Length: 5", .bad),
         length("empty elements round it in the list", ",5, ,", .bad),

@@ -3,7 +3,7 @@
 import PortolanCore
 
 extension ResponseTable {
-    /// With no fields, the body ends with the connection.
+    /// Without fields, the body ends with the connection.
     static let statusLines: [ResponseCase] = [
         .init("9112 §4", "plain", "HTTP/1.1 200 OK\r\n\r\nhi", .untilClose(200, "hi", fields: [])),
         .init("9112 §4", "no body at all", "HTTP/1.1 200 OK\r\n\r\n", .untilClose(200, "", fields: [])),

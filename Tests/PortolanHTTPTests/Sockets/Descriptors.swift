@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The descriptors of this process, asked one by one.
+/// The descriptors of this process, checked one by one.
 enum Descriptors {
-    /// How many sockets have this IPv4 port at either end.
+    /// The number of sockets that have this IPv4 port at either end.
     static func count(port: Int) -> Int {
         numbers.count { number in
             let isEnd = unsafe Self.port(of: number, getsockname) == port || Self.port(of: number, getpeername) == port
@@ -12,7 +12,7 @@ enum Descriptors {
         }
     }
 
-    /// How many are `eventfd(2)`s.
+    /// The number of descriptors that are an `eventfd(2)`.
     static var eventCount: Int {
         numbers.count { number in
             var name = [CChar](repeating: 0, count: 64)

@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// What plain requests to an origin share, and what never is.
+/// The parts that plain requests to an origin share, and the parts that they never share.
 @Suite("Sites", .timeLimit(.minutes(10)))
 struct SiteTests {
     private static func pools() throws -> HTTPConnectionPools {
@@ -33,7 +33,7 @@ struct SiteTests {
     func anotherOriginOrUserHasAnother(_ url: String) throws {
         let pools = try Self.pools()
         let template = try #require(pools.template(for: Request("http://example.org/")))
-        guard let request = try? Request(url) else { return }  // `try?`: what is no URL is nobody's
+        guard let request = try? Request(url) else { return }  // `try?` because a text that is no URL has no template
         #expect(pools.template(for: request) !== template)
         #expect(pools.template(for: request) == nil || !request.url.hasCredentials)
     }

@@ -11,13 +11,13 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// Threads that wait for their loads, and do the work of them meanwhile.
+/// Threads that wait for their loads, and do the work of those loads meanwhile.
 @Suite("Waiting for data", .timeLimit(.minutes(10)))
 struct WaitForDataTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
     private static let always: [ScriptedServer.Step] = [.forever([.receiveHead, .send(text: yes)])]
 
-    /// The body, waited for in a thread of its own.
+    /// The body, for which a separate thread waits.
     private static func text(
         _ loader: Loader, _ url: String, _ method: HTTPRequest.Method = .get, delegate: (any LoadDelegate)? = nil
     ) async throws -> String {
@@ -33,7 +33,7 @@ struct WaitForDataTests {
         return nil
     }
 
-    // MARK: What comes
+    // MARK: Deliveries
 
     @Test func aConnectionIsUsedAgain() async throws {
         let server = try ScriptedServer(Self.always)
@@ -77,9 +77,9 @@ struct WaitForDataTests {
         for _ in 0..<5 { #expect(try await Self.text(loader, server.url(), delegate: delegate) == "yes") }
     }
 
-    /// The pieces come from another thread while the waiter's sleeps; the server takes them late.
+    /// The pieces come from another thread while the waiting thread sleeps. The server reads them late.
     ///
-    /// - Parameter threshold: from which on a body waits for the server's word, which does not come here.
+    /// - Parameter threshold: the length from which a body waits for a 100 response, which does not come here.
     @Test(arguments: [nil, 1]) func aStreamedBodyIsSentWhileItsThreadWaits(_ threshold: Int64?) async throws {
         let (asked, goOn) = (try Gate(), try Gate())
         let size = 8 << 20
@@ -101,7 +101,7 @@ struct WaitForDataTests {
         #expect(try await load.value == "yes")
     }
 
-    // MARK: What ends it
+    // MARK: Ends of a wait
 
     @Test func aLoadIsCancelledByAnotherThread() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .stall])
@@ -153,7 +153,7 @@ struct WaitForDataTests {
         }
     }
 
-    /// The thread that would bring the inner load's bytes is the one that waits for them.
+    /// The thread that waits for the inner load's bytes is the thread that would deliver them.
     @Test func aWaitInsideACallOfItsOwnThreadFailsAtOnce() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
@@ -173,7 +173,7 @@ struct WaitForDataTests {
         #expect(inner.withLock { $0 } == .noResources)
     }
 
-    /// On an event loop's thread nothing may be waited for; elsewhere, as on the queue of completion handlers, it may.
+    /// The thread of an event loop must not wait. Other threads may wait, such as the queue of completion handlers.
     @Test func aCompletionHandlerMayWaitForAnotherLoadUnlessItIsImmediate() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
@@ -293,7 +293,8 @@ struct WaitForDataTests {
         #expect(server.connections.count <= 3)
     }
 
-    /// Its load was cancelled, and the loader is gone, when the rest of the answer comes: nobody else would close it.
+    /// The load was cancelled and the loader was freed before the rest of the response arrives. The connection must
+    /// close itself.
     @Test func aConnectionThatBecomesIdleWithoutALoaderIsClosed() async throws {
         let (isCancelled, began) = (try Gate(), try Gate())
         let server = try ScriptedServer([
@@ -329,16 +330,17 @@ struct WaitForDataTests {
             let current = try #require(loader)
             let request = try Request(server.url())
             let events = Descriptors.eventCount
-            // So many that a descriptor kept by one load in five would be seen beside what other tests open.
+            // With 5,000 loads, a leak of one descriptor in five loads shows beside the descriptors of other tests.
             try await inOwnThread { for _ in 0..<5_000 { _ = try current.waitForData(for: request) } }
-            // Other tests make some, too, one for each of their servers, and close them; what these loads kept would stay.
+            // Other tests also open such descriptors, one for each of their servers, and close them. Leaked descriptors
+            // would remain.
             while Descriptors.eventCount >= events + 900 {
                 try Task.checkCancellation()
                 await Task.yield()
             }
         }
         #expect(server.connections.count == 1)
-        // The server's, its end of one connection, and ours.
+        // The server's socket, its end of one connection, and the client's end.
         let meanwhile = Descriptors.count(port: server.port)
         #expect(meanwhile == 3)
         loader = nil

@@ -5,16 +5,16 @@ import PortolanCore
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// A transport in memory: the test is its other end.
+/// A transport in memory. The test is its peer.
 final class FakeByteConnection: ByteConnection {
     let manualLoop: InMemoryEventLoop
     private var receiver: (any ByteConnectionReceiver)?
-    /// Whether it takes more; what is written is taken all the same.
+    /// Whether the transport accepts more bytes. It accepts writes in any case.
     var isWritable = true {
         didSet { if isWritable, !oldValue { receiver?.transportIsWritable() } }
     }
     private(set) var isOpen = true
-    /// What was written, each call by itself.
+    /// The written bytes, one element for each call.
     private(set) var writes: [[UInt8]] = []
 
     init(on loop: InMemoryEventLoop, for receiver: any ByteConnectionReceiver) {
@@ -24,7 +24,7 @@ final class FakeByteConnection: ByteConnection {
 
     var loop: any EventLoop { manualLoop }
     var isWatched: Bool { true }
-    /// Whether the peer has sent something that was not delivered yet.
+    /// Whether the peer has sent bytes that were not delivered yet.
     var hasUnread = false
     var isAlive: Bool { isOpen && !hasUnread }
 
@@ -47,7 +47,7 @@ final class FakeByteConnection: ByteConnection {
         manualLoop.execute { transport.value.reportEnd(nil) }
     }
 
-    // MARK: From the test
+    // MARK: Calls of the test
 
     func deliver(_ bytes: [UInt8]) {
         guard isOpen else { return }

@@ -6,7 +6,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// A connection that carries what it is given until the test lets it go.
+/// A connection that carries its loads until the test releases them.
 final class FakeConnection: PooledConnection {
     let key: ConnectionKey
     let isMultiplexed: Bool
@@ -38,7 +38,7 @@ final class FakeConnection: PooledConnection {
         idleSince = nil
     }
 
-    /// An exchange is over.
+    /// Ends one exchange.
     func release() {
         carried -= 1
         if carried == 0 { idleSince = pool.loop.now }
@@ -52,7 +52,7 @@ final class FakeConnection: PooledConnection {
     }
 }
 
-/// Opens fake connections when the test says so.
+/// Opens fake connections when the test decides.
 final class FakeConnector: Connector {
     final class Attempt: ConnectionAttempt {
         let key: ConnectionKey
@@ -108,12 +108,12 @@ final class FakeConnector: Connector {
     }
 }
 
-/// A load that takes the room of its connection and notes what happens to it.
+/// A load that uses a place of its connection and records its events.
 final class FakeWaiter: ConnectionRequester {
     let name: Int
     private(set) var connection: FakeConnection?
     private(set) var error: LoadError?
-    /// How often it was told that it waits for a connection to become free.
+    /// The waits in the queue that the load was notified of.
     private(set) var waits: [QueueWait] = []
     private(set) var isQueued = false
     private let served: (FakeWaiter) -> Void
@@ -149,7 +149,7 @@ final class FakeWaiter: ConnectionRequester {
     }
 }
 
-/// A pool on a loop whose time the test moves.
+/// A pool on a loop whose time the test advances.
 struct PoolFixture {
     let loop = InMemoryEventLoop()
     let connector = FakeConnector()
@@ -168,7 +168,7 @@ struct PoolFixture {
     }
 }
 
-/// Carries nothing.
+/// A stream that carries nothing.
 private final class NoCarrier: HTTPStream {
     let isReused = false
     let report = TransferReport(networkProtocol: "none")

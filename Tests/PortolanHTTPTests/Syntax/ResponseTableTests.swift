@@ -6,11 +6,11 @@ import PortolanCore
 import PortolanHTTPSyntax
 import Testing
 
-/// Each response of the table, however it comes in pieces, cut anywhere, and with another one behind it.
+/// Each response of the table in pieces of any size, cut anywhere, and followed by another response.
 @Suite(.timeLimit(.minutes(10))) struct ResponseTableTests {
     private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
 
-    /// A user's limits may be anything.
+    /// A user may set any limits.
     @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitIsTaken(_ limit: Int) {
         var limits = HTTPLimits()
         (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
@@ -34,13 +34,13 @@ import Testing
         let whole = result(row, [row.bytes[...]])
         for cut in row.bytes.indices {
             let halves = result(row, [row.bytes[..<cut], row.bytes[cut...]])
-            // A start that is not HTTP's is refused at once, and quoted as far as it came.
+            // A start that is not HTTP is refused at once. The message quotes the bytes that have arrived.
             let isSame = whole.code == .badResponse ? halves.code == whole.code : halves == whole
             #expect(isSame, "cut before byte \(cut): \(halves)")
         }
     }
 
-    /// What is missing is missed; only a body that ends with the connection can't be missed.
+    /// A missing part is detected, except in a body that ends with the connection.
     @Test(arguments: small) func isMissedWhereItIsCut(_ row: ResponseCase) throws {
         let whole = result(row, [row.bytes[...]])
         let needed = (try? whole.get())?.byteCount ?? row.bytes.count
@@ -62,7 +62,7 @@ import Testing
         expect(row, result(row, [glued[...]]))
     }
 
-    /// The parser remembers lines of the head before; none of them shows in the next.
+    /// The parser reuses lines of the previous head. None of them appears in the next head.
     @Test(arguments: Array(zip(small, [small[0]] + small)))
     func isReadAfterAnother(_ row: ResponseCase, _ other: ResponseCase) {
         for earlier in [row.bytes, other.bytes, other.bytes + row.bytes] {

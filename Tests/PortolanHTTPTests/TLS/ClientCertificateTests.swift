@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Who the client is: by its settings, and as a load answers.
+/// The identity of the client: from its settings, and from a load's answer.
 @Suite(.timeLimit(.minutes(10))) struct ClientCertificateTests {
     static let versions: [SecureServer.Settings.Version] = [.tls12, .tls13]
 
@@ -106,7 +106,8 @@ import Testing
         try await server.stop()
     }
 
-    /// The alert lies in the socket when a request is written, and what is written is answered with a reset: the alert says why.
+    /// The alert is in the socket when a request is written, and the server responds to the request with a reset. The
+    /// error comes from the alert.
     @Test func theAlertWinsOverTheReset() async throws {
         let server = try await Self.server(.tls13)
         var configuration = TransportConfiguration()
@@ -117,7 +118,7 @@ import Testing
         let opened: TurnBound<OpenConnection> = try await withCheckedContinuation { continuation in
             loop.execute { [configuration] in
                 let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), on: loop)
-                // Nobody else keeps it.
+                // Nothing else retains the attempt.
                 var attempt: ByteConnectionAttempt?
                 let new = connector.attempt(to: endpoint, for: nil) { _ in
                 } completion: { result in
@@ -134,7 +135,7 @@ import Testing
             loop.execute {
                 let transport = opened.value.transport
                 transport.hand(to: EndReceiver { continuation.resume(returning: $0) })
-                // The first one brings the reset, the second one fails.
+                // The first write causes the reset, and the second write fails.
                 for _ in 0..<2 { transport.write([UInt8](repeating: 1, count: 100)) }
                 #expect(!transport.isWritable)
             }
@@ -142,7 +143,7 @@ import Testing
         #expect(failure?.isAlert == true, "\(String(describing: failure))")
     }
 
-    /// Hears of the end only.
+    /// Receives the end only.
     private final class EndReceiver: ByteConnectionReceiver {
         let isIdle = false
         private let didEnd: (SocketError?) -> Void
@@ -162,7 +163,7 @@ import Testing
             #expect(try await loads.load(server.url).code == .certificateNotTrusted)
             try await server.wait(for: .closed)
             #expect(server.count(.secured("A Client")) == 0)
-            // Once the load accepts the server, it does.
+            // The client sends its identity once the load accepts the server.
             #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
             #expect(server.count(.secured("A Client")) == 1)
             try await server.stop()

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Handshakes that fail, and what is said of them; versions and names.
+/// Handshakes that fail, and their errors; versions and names.
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func aServerWithoutTLSIsNamedAsOne() async throws {
         let server = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
@@ -47,7 +47,7 @@ import Testing
         let questions = Questions()
         async let outcome = loads.load(server.url, asking: questions)
         let challenge = try await questions.next()
-        // One that began later has met the limit by now.
+        // A handshake that began later has reached the limit meanwhile.
         #expect(try await loads.load(stalled.url).code == .timedOut)
         challenge.answer(.performDefault)
         #expect(try await outcome.text == "hello")
@@ -89,7 +89,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Messages without data cost the client more than the server. OpenSSL itself looks at them for as long as they come.
+    /// Messages without data cost the client more than the server. OpenSSL processes them for as long as they arrive.
     @Test("A server may send some tickets, and is given up when it sends many and no data", arguments: [(60, true), (100, false)])
     func manyTicketsEndTheConnection(tickets: Int, isAllowed: Bool) async throws {
         let server = try await SecureServer("good", .script([.tls(.sendTickets(tickets)), .send(text: SecureServer.hello)])) {

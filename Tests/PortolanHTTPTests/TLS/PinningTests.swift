@@ -9,7 +9,7 @@ import ServerSupport
 import Synchronization
 import Testing
 
-// What stands between the two marks is an example of embedding.md.
+// The code between the two marks is an example of embedding.md.
 // ---- pinning
 /// Loads from a host only where it shows one of these keys.
 final class PinnedKeys: LoadDelegate {

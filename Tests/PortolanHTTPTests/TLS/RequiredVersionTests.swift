@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-/// A server that speaks HTTP/2 and wants a request over HTTP/1.1 (RFC 9113 §7, HTTP_1_1_REQUIRED).
+/// A server that speaks HTTP/2 and requires HTTP/1.1 for a request (RFC 9113 §7, HTTP_1_1_REQUIRED).
 @Suite(.timeLimit(.minutes(10))) struct RequiredVersionTests {
     private static func server() async throws -> SecureServer {
         try await SecureServer("good", .requireHTTP1(SecureServer.hello)) { $0.applicationProtocols = ["h2", "http/1.1"] }
@@ -22,7 +22,7 @@ import Testing
         return (task, delegate)
     }
 
-    /// The server did nothing with it, so any method may be sent again.
+    /// The server did not process the request, so a request of any method may be sent again.
     @Test(arguments: [HTTPRequest.Method.get, .post]) func itGetsItThatWay(_ method: HTTPRequest.Method) async throws {
         let server = try await Self.server()
         let (task, delegate) = try await Self.run(Request(server.url, method: method))

@@ -7,11 +7,11 @@ import ServerSupport
 import Synchronization
 import Testing
 
-/// TLS sessions that later connections take up again (RFC 8446 §2.2, RFC 5077).
+/// TLS sessions that later connections resume (RFC 8446 §2.2, RFC 5077).
 @Suite("Resumed TLS sessions", .timeLimit(.minutes(10))) struct ResumptionTests {
     private static let versions = [SecureServer.Settings.Version.tls12, .tls13]
 
-    /// A server that ends each connection behind its response.
+    /// A server that ends each connection after its response.
     private static func server(
         _ name: String = "good", _ version: SecureServer.Settings.Version = .tls13, sendsTickets: Bool = true
     ) async throws -> SecureServer {
@@ -50,7 +50,7 @@ import Testing
         try await server.stop()
     }
 
-    /// The verdict of the first handshake holds: what one load accepted binds no other.
+    /// The verdict of the first handshake is retained. The acceptance by one load does not apply to other loads.
     @Test(arguments: versions) func aResumedSessionKeepsTheVerdict(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("self", version)
         let loads = try SecureLoads()
@@ -80,7 +80,7 @@ import Testing
         try await server.stop()
     }
 
-    /// RFC 5246 §7.2.1: to close without close_notify is no reason to forget the session, as it was in RFC 2246.
+    /// RFC 5246 §7.2.1: a close without close_notify does not invalidate the session, unlike in RFC 2246.
     @Test(arguments: versions) func anEndWithoutCloseNotifyKeepsTheSession(_ version: SecureServer.Settings.Version) async throws {
         let server = try await SecureServer("good", .cut("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")) {
             $0.maximumVersion = version
@@ -95,7 +95,7 @@ import Testing
         try await server.stop()
     }
 
-    /// RFC 5246 §7.2.2: after a fatal alert, here the client's bad_record_mac, it is not resumed.
+    /// RFC 5246 §7.2.2: after a fatal alert, here the client's bad_record_mac, the session is not resumed.
     @Test func aFatalAlertForgetsTheSession() async throws {
         let forged: [UInt8] = [23, 3, 3, 0, 40] + [UInt8](repeating: 7, count: 40)
         let server = try await SecureServer("good", .script([.tls(.sendInClear(forged)), .receiveToEnd])) { $0.maximumVersion = .tls12 }

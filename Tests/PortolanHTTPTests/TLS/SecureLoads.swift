@@ -7,7 +7,7 @@ import PortolanTransport
 import PortolanTestSupport
 import ServerSupport
 
-/// A loader with one `https:` handler of its own, which trusts the tests' authority.
+/// A loader with its own `https:` handler, which trusts the tests' authority.
 struct SecureLoads {
     let loader: Loader
     let handler: HTTPHandler
@@ -34,7 +34,7 @@ struct SecureLoads {
         var challenges: Int { delegate.events.count { $0 == .challenge } }
     }
 
-    /// A load from its start to its end.
+    /// Runs a load to its end.
     func load(
         _ url: String, onChallenge: @escaping @Sendable (AuthenticationChallenge) -> Void = { $0.answer(.performDefault) }
     ) async throws -> Outcome {
@@ -45,7 +45,7 @@ struct SecureLoads {
         return Outcome(task: task, delegate: delegate)
     }
 
-    /// A load whose questions the test answers.
+    /// Runs a load whose challenges the test answers.
     func load(_ url: String, asking questions: Questions) async throws -> Outcome {
         defer { questions.close() }
         return try await load(url) { questions.ask($0) }
@@ -57,7 +57,7 @@ struct SecureLoads {
 }
 
 extension AuthenticationChallenge {
-    /// The chain, where the question is one of trust.
+    /// The certificate chain, if the challenge is about server trust.
     var chain: [[UInt8]]? {
         if case .serverTrust(let chain) = protectionSpace.kind { chain } else { nil }
     }
@@ -67,7 +67,7 @@ extension AuthenticationChallenge {
     }
 }
 
-/// Questions that are held until the test answers.
+/// Challenges that are retained until the test answers.
 final class Questions: Sendable {
     private let stream: AsyncStream<AuthenticationChallenge>
     private let continuation: AsyncStream<AuthenticationChallenge>.Continuation
@@ -81,7 +81,7 @@ final class Questions: Sendable {
         throw Unasked()
     }
 
-    /// The load ended without a question.
+    /// The load ended without a challenge.
     struct Unasked: Error {}
 
     func close() { continuation.finish() }

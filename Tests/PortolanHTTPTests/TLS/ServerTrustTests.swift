@@ -10,9 +10,9 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Whether a server is trusted: by default, and as a load answers.
+/// The trust in a server: by default, and from a load's answer.
 @Suite(.timeLimit(.minutes(10))) struct ServerTrustTests {
-    /// A server's certificate, and what is said of it.
+    /// A server's certificate, and the words of the error.
     static let bad: [(name: String, words: [String])] = [
         ("expired", ["expired on 2021-02-02", "clock"]),
         ("future", ["not valid before 2040-03-03"]),
@@ -109,7 +109,7 @@ import Testing
             let questions = Questions()
             async let outcome = SecureLoads().load(server.url, asking: questions)
             let challenge = try await questions.next()
-            // A whole other load goes by: what had been sent by then would have come.
+            // Another load runs to its end first. Bytes that the first load had sent meanwhile would have arrived.
             _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
             #expect(server.count(.asked) == 1)
             challenge.answer(.use(.serverTrust))
@@ -123,7 +123,7 @@ import Testing
         let server = try await SecureServer("self")
         let loads = try SecureLoads()
         #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
-        // The connection is open and free.
+        // The connection is open and idle.
         let second = try await loads.load(server.url)
         #expect(second.code == .certificateNotTrusted)
         #expect(second.text.contains("self-signed"))
@@ -155,7 +155,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Loads that wait for one connection, of which the first rejects the server.
+    /// Several loads wait for one connection. The first load rejects the server.
     @Test func aRejectionFailsTheLoadThatGaveItAlone() async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads { $0.connections.perHost = 1 }
@@ -195,7 +195,7 @@ import Testing
         let questions = Questions()
         async let outcome = SecureLoads().load(server.url, asking: questions)
         let challenge = try await questions.next()
-        // The handshake rests meanwhile.
+        // The handshake is paused meanwhile.
         #expect(server.count(.secured(nil)) == 0)
         try server.closeAll()
         let ended = try await outcome

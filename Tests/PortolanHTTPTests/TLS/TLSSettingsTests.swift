@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// Trust roots and identities: where they come from, and what is said of files that can't be used.
+/// Trust roots and identities: their sources, and the errors of files that cannot be used.
 @Suite(.timeLimit(.minutes(10))) struct TLSSettingsTests {
     private static func text(_ change: @escaping (inout TLSSettings) throws -> Void) async throws -> String {
         let server = try await SecureServer("good")
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// As OpenSSL and curl read them.
+    /// The variables have the same meaning as for OpenSSL and curl.
     @Test(arguments: [("SSL_CERT_FILE", "authority.pem"), ("SSL_CERT_DIR", "roots")])
     func theEnvironmentNamesTheSystemsRoots(variable: String, value: String) async throws {
         let certificates = try certificates()

@@ -5,13 +5,13 @@ import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
 
-/// A manifest that binds the fixture library, and loads through it.
+/// Creates a manifest that binds the fixture library, and runs loads through it.
 struct BindingHarness {
     let folder: TestFolder
     let plugin: Plugin
     let log = RecordingLog()
 
-    /// Every function of the fixture that the tests call, with its signature.
+    /// The fixture functions that the tests call, with their signatures.
     static let functions: [String: String] = [
         "bf_live_things": "int ()", "bf_live_blocks": "int ()", "bf_calls": "int ()", "bf_note": "void ()",
         "bf_int8": "int8 (int8)", "bf_uint8": "uint8 (uint8)", "bf_int16": "int16 (int16)", "bf_uint16": "uint16 (uint16)",
@@ -64,8 +64,8 @@ struct BindingHarness {
         """#
 
     /// - Parameters:
-    ///   - steps: as JSON.
-    ///   - more: members of the binding.
+    ///   - steps: the steps as JSON.
+    ///   - more: further members of the binding.
     static func manifest(_ steps: String, _ more: [String: String] = [:], settings: String = "{}") -> String {
         let functions = Self.functions.sorted { $0.key < $1.key }.map { "\"\($0)\": \"\($1)\"" }.joined(separator: ", ")
         let members = ["functions": "{\(functions)}", "callbacks": callbacks, "steps": steps].merging(more) { $1 }
@@ -80,7 +80,7 @@ struct BindingHarness {
         plugin = try catalogue.plugin(at: folder("bound")).open(logger: log.logger)
     }
 
-    /// One load, to its end.
+    /// Runs one load to its end.
     func load(_ url: String = "bound://host/path", client: RecordingClient = RecordingClient()) throws -> RecordingClient {
         try load(Request(url), client: client)
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Loads through a binding: what they take from a request, how they are called back, how they fail, and how they are stopped.
+/// Loads through a binding: the parts of a request that they use, callbacks, failures, and stops.
 @Suite(.timeLimit(.minutes(2))) struct BindingLoadTests {
     private static let write = #"{"call": "bf_write", "with": ["{url.path}"], "check": {"equals": 0}}"#
 
@@ -49,7 +49,7 @@ import Testing
         #expect(client.events == [.response(5), .data(5), .finished])
     }
 
-    /// Which loads have delivered, nobody knows before.
+    /// Before a load, nobody knows whether a conditional step will deliver bytes.
     @Test func aResponseMayFollowBytesThatAreOnlyDeliveredSometimes() throws {
         let harness = try BindingHarness(
             #"[{"deliver": "x", "when": {"value": "{method}", "equals": "PUT"}}, {"respond": {"status": 203}}, {"deliver": "y"}]"#)
@@ -116,7 +116,7 @@ import Testing
         #expect(try harness.load("bound://h/keep").error == nil)
         #expect(try harness.load("bound://h/late").bytes.isEmpty)
         #expect(harness.log.all.contains { $0.contains("the callback 'write' was called when its load was over; it was told to stop") })
-        // Another load has the closure now: it is told from the first one's by its user data.
+        // The closure now belongs to another load. The host distinguishes the two loads by their user data.
         let other = try harness.load("bound://h/other")
         #expect(other.bytes == Array("own".utf8))
         #expect(other.error?.message == "the callback 'write' was called with another load's user data")
@@ -138,7 +138,7 @@ import Testing
         #expect(client.error?.message == "bf_open of plugin.so gave NULL, where it should not")
     }
 
-    /// The step that fails is the one that was to give what tells why.
+    /// The failing step is the one that should have set the values for the error's text.
     @Test(arguments: [
         (#""call": "bf_open", "with": ["refused"], "result": "x""#, "bf_open of plugin.so gave NULL, where it should not"),
         (#""call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}"#, "bf_open_into of plugin.so failed with 9"),
@@ -221,7 +221,7 @@ import Testing
         #expect(attempt.violations.isEmpty)
     }
 
-    /// Who says so is the callback's own reader, and the library does not listen to the answer.
+    /// The callback's own reader stops the load, and the library ignores the callback's result.
     @Test func aReaderThatHasEnoughEndsACallByTheStopFunction() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .stopped : .keepGoing }
         #expect(try Self.writingAndWaiting().load(client: client).events == [.response(nil), .data(1)])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What a library keeps of its `setup`: it is never told to let go of it.
+/// A library may retain values from its `setup`, because no call tells it to release them.
 @Suite(.timeLimit(.minutes(2))) struct BindingSetupTests {
     private static let text = "a text that setup hands over, and that is longer than what an allocator writes into freed memory"
     private static let setup = """
@@ -38,7 +38,7 @@ import Testing
     @Test("What setup handed over outlives the plugin that was set up") func whatSetupHandsOverOutlivesItsPlugin() throws {
         let folder = try TestFolder()
         try folder.plugin("bound", BindingHarness.manifest(Self.steps, ["setup": Self.setup], settings: Self.settings), fixture: "binding")
-        // Another plugin with the same library, which it does not set up.
+        // A second plugin with the same library, without `setup`.
         let other = BindingHarness.manifest(Self.steps).replacing("org.portolan.bound", with: "org.portolan.other")
         try folder.file("bound/other.plugin.json", other)
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())

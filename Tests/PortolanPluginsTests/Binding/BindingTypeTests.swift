@@ -7,9 +7,9 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Each type of the language goes to C and comes back, and each rule of ownership is kept.
+/// Each type of the binding language is passed to C and back, and each ownership rule is followed.
 @Suite(.timeLimit(.minutes(2))) struct BindingTypeTests {
-    /// What a function makes of a value, and the values at the ends of its type.
+    /// A function, an argument at a limit of its type, and the function's result.
     static let integers: [(function: String, argument: String, result: String)] = [
         ("bf_int8", "127", "-127"), ("bf_int8", "-127", "127"), ("bf_uint8", "0", "255"), ("bf_uint8", "255", "0"),
         ("bf_int16", "-32767", "32767"), ("bf_uint16", "0", "65535"), ("bf_int32", "2147483647", "-2147483647"),
@@ -106,7 +106,7 @@ import Testing
         #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
     }
 
-    /// However little of it there is: nothing is read.
+    /// The host refuses the size before it reads any byte, even if the memory is smaller.
     @Test(arguments: [#"{"call": "bf_lend_huge", "with": ["x"], "deliver": "{x}"}"#, #"{"call": "bf_write_huge"}"#])
     func moreThanALibraryMayGiveAtOnceIsRefused(_ step: String) throws {
         let client = try BindingHarness("[\(step)]").load()
@@ -124,7 +124,7 @@ import Testing
                  {"call": "bf_open_into", "with": ["b", "b"], "check": {"equals": 0}, "cleanup": {"call": "bf_close", "with": ["{b}"]}},
                  {"call": "bf_live_things", "check": {"equals": 2}}, \(last)]
                 """)
-            // The second load finds none left of the first.
+            // The second load would find things that the first one left open.
             for _ in 0..<2 { #expect(try harness.load().error?.message == message) }
         }
     }
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// What it has put out is there for the steps after it.
+    /// Later steps can use the outputs of the last call.
     @Test(arguments: [("", "0 left"), ("abc", "abc1 left")]) func theLastCallsBytesAreDeliveredUnlessThereAreNone(
         _ path: String, _ text: String
     ) throws {
@@ -156,7 +156,7 @@ import Testing
         #expect(try harness.text("bound://h/?\(path)") == text)
     }
 
-    /// A zero is a value as any other; a text is made of what the call puts out, or of its length.
+    /// Zero is a value like any other. A text comes from the call's outputs, or from their length.
     @Test(arguments: [("{digit} ", "1 0 2 0 "), ("{digit}{url.scheme}", "1bound0bound2bound0bound")])
     func theLastCallsNumbersAreDelivered(_ template: String, _ text: String) throws {
         let steps = """
@@ -176,7 +176,7 @@ import Testing
         #expect(try harness.text("bound://h/") == "")
     }
 
-    /// It says that the call was the last one.
+    /// The result that ends the repetition only marks the last call.
     @Test func theResultThatEndsARepeatedCallIsNotDelivered() throws {
         let harness = try BindingHarness(
             """
@@ -187,7 +187,7 @@ import Testing
         #expect(try harness.text("bound://h/?abcde") == "2 2 1 end 0")
     }
 
-    /// There are none at the end, and that is a fault elsewhere.
+    /// The function gives no bytes at the end. Without an `until` condition, this is an error.
     @Test(arguments: ["bf_end", "bf_end_below_zero"]) func bytesThatAreNotGivenAreNone(_ function: String) throws {
         let atEnd = #"{"call": "\#(function)", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
         #expect(try BindingHarness("[\(atEnd)]").load().events == [.response(nil), .finished])

@@ -5,10 +5,10 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Bindings that are wrong are refused before any function is called, with the place where they are.
+/// The host refuses wrong bindings before it calls any function, and names the place of the error.
 @Suite struct HostileBindingTests {
     struct Case: Sendable, CustomTestStringConvertible {
-        /// What stands in the steps, or a member of the binding, and what is said of it.
+        /// The steps or a member of the binding, and the expected error text.
         let steps: String
         var more: [String: String] = [:]
         let words: String
@@ -66,7 +66,7 @@ import Testing
         step(#"{"call": "bf_vsum", "with": ["i", {"int, int": 1}]}"#, "is no type of one argument"),
         step(#"{"call": "bf_vsum", "with": ["i", {"callback": "nobody"}]}"#, "'nobody' is not among the 'callbacks'"),
         step(#"{"call": "bf_vsum", "with": ["i", {"bytes b[n]": "x"}]}"#, "no parameter is called 'n'"),
-        // What is there.
+        // Names.
         step(#"{"deliver": "{later}"}"#, "'{later}' stands for nothing here"),
         step(#"{"call": "bf_int8", "with": [1], "result": "thing"}"#, "'thing' has a value already"),
         step(#"{"call": "bf_int8", "with": ["{x}"], "result": "x"}"#, "'{x}' stands for nothing here"),
@@ -91,14 +91,14 @@ import Testing
         step("{\"deliver\": \"\(String(repeating: "x", count: 4097))\"}", "over 4096 bytes"),
         Case(steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", words: "has 129 elements"),
         Case(steps: "[]", words: "has 0 elements"),
-        // Callbacks when the load is over or judged.
+        // Callbacks in clean-up and error steps.
         step(#"{"call": "bf_note", "cleanup": {"call": "bf_keep"}}"#, "hands over the callback 'write' when the load is over or judged"),
         step(#"{"call": "bf_note", "cleanup": {"call": "bf_read", "with": ["{thing}", {"r": 1}]}}"#, "takes a value when the load is over"),
         step(#"{"call": "bf_note", "error": {"text": {"call": "bf_keep"}}}"#, "hands over the callback"),
         step(#"{"call": "bf_note", "error": {"text": {"call": "bf_live_things"}}}"#, "gives no cstring"),
         step(#"{"call": "bf_note", "error": {"code": "nobody"}}"#, "'nobody' is none of the published codes"),
         step(#"{"call": "bf_note", "error": {"codes": {"x": "unknown"}}}"#, "'x' is no integer that a call gives"),
-        // Constants that can't be.
+        // Impossible constants.
         step(#"{"respond": {"status": 99}}"#, "'binding.steps[1].respond.status' is 99, where 200 to 599 are allowed"),
         step(#"{"respond": {"status": 101}}"#, "is 101"), step(#"{"respond": {"status": 600}}"#, "is 600"),
         step(#"{"respond": {"status": "{url.port|0}"}}"#, "is 0, where 200"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What is found, in which order, and what is said of the rest. No library is there: none is needed.
+/// The found plugins, their order, and the reported problems. The tests need no libraries.
 @Suite struct DiscoveryTests {
     private let folder: TestFolder
 

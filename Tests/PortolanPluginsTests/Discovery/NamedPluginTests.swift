@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// A plugin that its user names by a path.
+/// A plugin that the user specifies by its path.
 @Suite struct NamedPluginTests {
     private let folder: TestFolder
 

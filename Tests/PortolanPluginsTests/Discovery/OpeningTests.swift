@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// When a library is opened, and what it has to be then.
+/// When the host opens a library, and what it requires then.
 @Suite(.timeLimit(.minutes(2))) struct OpeningTests {
     private let folder: TestFolder
     private let log = RecordingLog()
@@ -70,7 +70,7 @@ import Testing
         let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger)
         let first = #expect(throws: LoadError.self) { try source.makeHandlers() }
         #expect(first?.message.contains("MANIF-02") == true)
-        // What a second try would come to is another error: that it is not told shows that there was none.
+        // A second attempt would end with another error, so the same message shows that there was none.
         try folder.chmod("", 0o777)
         #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message == first?.message)
         try folder.chmod("all/template/plugin.so", 0o700)
@@ -84,7 +84,7 @@ import Testing
         try folder.chmod("", 0o777)
         let error = #expect(throws: LoadError.self) { try source.makeHandlers() }
         #expect(error?.message.contains("MANIF-09") == true)
-        // Of the files that are looked at none changes.
+        // None of the checked files changes.
         try folder.chmod("", 0o700)
         clock.advance(by: .milliseconds(4_999))
         #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message == error?.message)
@@ -141,7 +141,7 @@ import Testing
         try folder.library("outside.so", "template")
         try folder.link("all/template/plugin.so", to: "../../outside.so")
         await expectFailure(loader(), "\(folder("all/template/plugin.so")): MANIF-03: the library is a link to '\(folder("outside.so"))'")
-        // A folder whose name begins as the manifest's does is another.
+        // A sibling folder whose name starts with the manifest's folder name is a different folder.
         try folder.folder("all/template-2")
         try folder.library("all/template-2/real.so", "template")
         try folder.remove("all/template/plugin.so")
@@ -169,7 +169,7 @@ import Testing
 
     // MARK: Pins
 
-    /// FIPS 180-4's own example.
+    /// The example of FIPS 180-4.
     @Test func theDigestIsSHA256OfAllOfTheFile() throws {
         try folder.plugin("all/a", ManifestText.template())
         #expect(catalogue().plugins.first?.libraryDigest == nil)

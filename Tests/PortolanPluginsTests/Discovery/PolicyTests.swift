@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What a user may say of plugins, and what then holds.
+/// The user's policies for plugins, and their effects.
 @Suite struct PolicyTests {
     private let folder: TestFolder
 

@@ -12,7 +12,7 @@ import Testing
     import Musl
 #endif
 
-/// New loads go to the new file, running ones finish on the old.
+/// New loads use the new file, and running loads finish with the old one.
 @Suite(.timeLimit(.minutes(2))) struct ReloadTests {
     private let folder: TestFolder
     private let log = RecordingLog()
@@ -29,7 +29,7 @@ import Testing
         ManifestText.of("org.portolan.generation", scheme: "generation", more: more)
     }
 
-    /// The plugin, at its first build, in the registry.
+    /// Registers the first build of the plugin.
     private func serve(copying: Bool = false) throws -> RegisteredPlugin {
         try folder.plugin("all/generation", Self.manifest(), fixture: "generation-1")
         let catalogue = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
@@ -38,14 +38,15 @@ import Testing
         return RegisteredPlugin(plugin, in: registry, logger: log.logger)
     }
 
-    /// Puts a build there as a linker does: another file under the same name.
+    /// Installs a build as a linker does: creates a new file with the same name.
     private func build(_ number: Int) throws {
         try folder.library(Self.library, "generation-\(number)")
     }
 
-    /// Puts a build there as cp(1) does: into the file that is there.
+    /// Installs a build as cp(1) does: writes into the existing file.
     ///
-    /// - Parameter isCut: to nothing first, which takes away what was relocated in memory, too: nothing of the old one can then be called any more.
+    /// - Parameter isCut: truncates the file first. This also removes relocated pages from memory, so the old code
+    ///   can't be called any more.
     private func writeOver(with number: Int, isCut: Bool) throws {
         let bytes = try Data(contentsOf: URL(filePath: Fixtures.path("generation-\(number)")))
         let file = unsafe open(folder(Self.library), O_WRONLY | (isCut ? O_TRUNC : 0))
@@ -74,7 +75,7 @@ import Testing
         )
     }
 
-    // MARK: The new one
+    // MARK: New file
 
     @Test(arguments: [true, false])
     func newLoadsGoToTheNewFile(_ copying: Bool) async throws {
@@ -135,9 +136,10 @@ import Testing
         #expect(plugins.map(\.plugin.identifier) == ["org.portolan.generation", "org.portolan.template"])
     }
 
-    // MARK: The old one
+    // MARK: Old file
 
-    /// The first part of a long body is read, then the plugin reloaded: the rest comes from the old one, which ends after it.
+    /// Reads the first part of a long body, then reloads the plugin. The rest comes from the old plugin, which ends
+    /// afterwards.
     private func readAcrossReload(copying: Bool, _ replace: () throws -> Void) async throws -> Set<Substring> {
         let plugin = try serve(copying: copying)
         let count = 999_999
@@ -163,7 +165,7 @@ import Testing
         #expect(try await readAcrossReload(copying: false) { try build(2) } == ["1"])
     }
 
-    /// The file that is mapped is a copy, so what is written into the other one does not reach the load that runs.
+    /// The mapped file is a copy, so a write to the original does not affect the running load.
     @Test func whatIsWrittenOverTheFileDoesNotReachALoadThatRunsOnACopy() async throws {
         #expect(try await readAcrossReload(copying: true) { try writeOver(with: 2, isCut: true) } == ["1"])
     }
@@ -188,7 +190,7 @@ import Testing
         try folder.chmod("all/generation", 0o755)
     }
 
-    // MARK: A new one that is broken
+    // MARK: Broken new file
 
     @Test func aBrokenNewFileLeavesTheOldOneServing() async throws {
         let plugin = try serve()
@@ -216,7 +218,7 @@ import Testing
         #expect(try await text() == "2 ")
     }
 
-    /// What the linker would map beyond the end of the file is SIGBUS at the first touch.
+    /// If the linker mapped pages beyond the end of the file, the first access would raise SIGBUS.
     @Test func aLibraryThatIsCutShortIsRefusedWhereverItIsCut() throws {
         try folder.library("cut.so", "generation-1")
         let path = folder("cut.so")
@@ -232,7 +234,7 @@ import Testing
                 #expect(error.message.contains(end < 20 ? "no shared library" : "it is cut short"), "\(end): \(error.message)")
             }
         }
-        // Behind it stand only section headers and symbols for debuggers.
+        // Only section headers and debugging symbols follow this offset.
         let enough = try #require(shortest)
         #expect(enough > 0x2000 && enough <= length)
     }
@@ -244,7 +246,7 @@ import Testing
         #expect(LibraryNames.spelling(.max, of: "./b.so").count == 6 + 128)
     }
 
-    /// The process's mappings, one a line; the file says that it is empty, so it is read until it ends.
+    /// The mappings of the process, one per line. The file reports a size of 0, so this reads until the end.
     private static func mappings() throws -> String {
         let file = unsafe open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
         try #require(file >= 0)
@@ -257,7 +259,7 @@ import Testing
         }
     }
 
-    // MARK: Many at once
+    // MARK: Many loads
 
     @Test func aThousandLoadsDuringTenReloadsLoseNothing() async throws {
         let plugin = try serve()
@@ -284,11 +286,11 @@ import Testing
             }
             try await group.waitForAll()
         }
-        // Each instance but the last has ended: the loads that were its own are gone.
+        // Each instance except the last has ended, because its loads have ended.
         log.wait { $0.count { $0.hasSuffix(" ends") } == 10 }
         #expect(log.all.count { $0.hasSuffix(" begins") } == 11)
         #expect(log.all.count { $0.hasSuffix(" ends") } == 10)
-        // What stays is the mapping of each file, once.
+        // One mapping per file remains.
         let maps = try Self.mappings()
         let starts = maps.split(separator: "\n").filter { $0.contains(folder.path) && $0.contains(" 00000000 ") }
         #expect(starts.count == 11)

@@ -6,7 +6,7 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// What the commands that only answer deliver, and how the parameters change it.
+/// The responses of commands that only deliver a body, and the effects of the parameters.
 @Suite(.timeLimit(.minutes(2))) struct EchoAnswerTests {
     @Test(arguments: [
         ("echo:text?text=a+b%2Bc%2541%00", Array("a+b+c%41\0".utf8)),

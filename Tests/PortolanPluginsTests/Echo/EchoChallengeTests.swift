@@ -5,12 +5,12 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-/// The question for a user and a password, and every answer to it.
+/// The challenge for a user and a password, and every answer to it.
 @Suite(.timeLimit(.minutes(2))) struct EchoChallengeTests {
     private static let url = "echo:challenge?user=u%20ser&password=s3cr3t"
     private static let right = ChallengeAnswer.use(.password(user: "u ser", password: "s3cr3t"))
 
-    /// Answers each question with the next of these.
+    /// Answers each challenge with the next of `answers`.
     private func answering(_ answers: [ChallengeAnswer]) -> RecordingClient {
         RecordingClient(onChallenge: { challenge in
             let count = challenge.previousFailureCount

@@ -5,11 +5,11 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// Failures that a URL asks for, and those that it earns.
+/// Failures that a URL requests, and errors in URLs.
 @Suite(.timeLimit(.minutes(2))) struct EchoFailureTests {
     private static let hostCodes: Set<LoadError.Code> = [.protocolViolation, .pluginNotLoadable, .pluginRefused]
 
-    /// All but those that are the host's own.
+    /// All codes except those that are reserved for the host.
     @Test(arguments: LoadError.Code.published.filter { !hostCodes.contains($0.code) }.map(\.name))
     func everyPublishedCodeCanBeHad(_ name: String) throws {
         let client = try Echo.run("echo:fail?code=\(name)")
@@ -34,7 +34,7 @@ import Testing
         #expect(error?.domain == "org.example.tide")
     }
 
-    /// The URL, and words of the message: what is wrong, and what is allowed.
+    /// The URL, and parts of the message: the wrong value, and the allowed ones.
     @Test(arguments: [
         ("echo:nowhere", "'nowhere'", "request, text"),
         ("echo:Text", "'Text'", "sink"),

@@ -5,7 +5,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// One load of the echo plugin after another, each judged by the core's gate.
+/// Runs loads of the echo plugin and checks each for violations.
 enum Echo {
     static let plugin = Result { () throws(LoadError) in try Fixtures.plugin("echo") }
 
@@ -23,7 +23,7 @@ enum Echo {
         return client
     }
 
-    /// - Parameter box: is given the attempt before it starts.
+    /// - Parameter box: receives the handler load before it starts.
     static func start(
         _ url: String, _ client: RecordingClient = RecordingClient(), of other: Plugin? = nil,
         heldIn box: HandlerLoadBox? = nil, _ change: (inout Request) throws -> Void = { _ in }
@@ -36,7 +36,7 @@ enum Echo {
         return attempt
     }
 
-    /// Loads `url` until the condition holds for the events, stops it, and waits until nothing is left of it.
+    /// Loads `url` until the events meet the condition, stops the load, and waits until the plugin is idle.
     static func stop(
         _ url: String, _ client: RecordingClient = RecordingClient(), body: Body? = nil, when condition: ([RecordingClient.Event]) -> Bool
     ) throws -> [RecordingClient.Event] {
@@ -49,7 +49,7 @@ enum Echo {
         return client.events
     }
 
-    /// The byte at offset i of a body that only has a size.
+    /// The bytes at these offsets of a body that is defined only by its size.
     static func pattern(_ range: Range<Int>) -> [UInt8] { range.map { UInt8($0 % 251) } }
 }
 

@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// Where the redirects lead, and what their responses say.
+/// The targets of the redirects, and their responses.
 @Suite(.timeLimit(.minutes(2))) struct EchoRedirectTests {
     private static func taking() -> RecordingClient {
         RecordingClient { _, event in if case .redirect = event { .stopped } else { .keepGoing } }

@@ -5,11 +5,11 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// A stop ends each kind of wait at once: nothing of the load is left, and nothing comes after it.
+/// A stop ends each kind of wait at once: the load is destroyed, and no event follows.
 @Suite(.timeLimit(.minutes(2))) struct EchoStopTests {
     private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 
-    /// Each would last an hour, or for ever.
+    /// Each load would last an hour or forever.
     @Test(
         arguments: [
             ("echo:text?step=connected&wait=3600000", [.step(.connected)]),
@@ -36,7 +36,7 @@ import Testing
         #expect(try Echo.stop("echo:size?bytes=1099511627776", client) { $0.count == 2 }.count == 3)
     }
 
-    /// The caller cancels from inside the event, or on another thread meanwhile.
+    /// The caller cancels from inside the event, or on another thread during the event.
     @Test(arguments: [true, false])
     func aStopAtEachEventIsTheLastThing(_ isInside: Bool) throws {
         let url = "echo:upload?step=connected&interim=103&trailer=a:b&piece=1"

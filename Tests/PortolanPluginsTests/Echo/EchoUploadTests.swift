@@ -6,7 +6,7 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// What becomes of an upload body.
+/// The commands that read an upload body.
 @Suite(.timeLimit(.minutes(2))) struct EchoUploadTests {
     @Test(arguments: [0, 1, 65536, 200_000])
     func anUploadComesBack(_ count: Int) throws {

@@ -6,12 +6,12 @@ import PortolanTestSupport
 import TestThreads
 import Testing
 
-/// The gzip plugin between a slow reader, a caller who has had enough, and an inner load with a life of its own.
+/// The gzip plugin with a slow reader, with a caller that cancels, and with an inner load that acts independently.
 @Suite(.timeLimit(.minutes(2))) struct GzipFlowTests {
-    /// Six full buffers of the plugin's, and one that is not.
+    /// Fills six buffers of the plugin, and part of a seventh.
     private static let count = 1_700_000
     private static let zeros = GzipSample().zeros(count)
-    /// As many bytes, that take as many when compressed.
+    /// The same number of bytes, which do not shrink when compressed.
     private static let noise = GzipSample().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
     private static let pieces = noise.pieces(of: 100_000)
 
@@ -41,7 +41,7 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    /// Not pulling is the pause, and what waits in between is bounded (NEST-04).
+    /// The plugin pauses the inner load by not pulling, and the buffered bytes are bounded (NEST-04).
     @Test func aPauseReachesTheInnerLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
@@ -65,7 +65,7 @@ import Testing
         task.resume()
         for piece in Self.pieces.dropFirst(delivered + 1) {
             delivered += 1
-            let least = delivered * 99_000  // what is no content is the member's header, and five bytes for each of its blocks
+            let least = delivered * 99_000  // the rest is the member's header, and five bytes per block
             try await inOwnThread { seen.wait { $0 > least ? () : nil } }
             #expect(load.deliver(piece) == .keepGoing)
         }
@@ -76,7 +76,7 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    /// What can be decompressed is not kept until the inner load goes on (PERF-04).
+    /// The plugin delivers decompressed data without waiting for the rest of the inner load (PERF-04).
     @Test func aSlowInnerLoadIsDeliveredAsItComes() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
@@ -90,7 +90,7 @@ import Testing
         load.respond()
         for (index, byte) in GzipSample().member([1, 2, 3, 4, 5]).enumerated() {
             load.deliver([byte])
-            let expected = min(max(index - 14, 0), 5)  // after ten bytes of header and five of the block's
+            let expected = min(max(index - 14, 0), 5)  // after ten bytes of header and five of the block's header
             try await inOwnThread { seen.wait { $0 == expected ? () : nil } }
         }
         load.finish()
@@ -101,7 +101,7 @@ import Testing
 
     // MARK: Cancel
 
-    /// At the response, at each piece, by the answer and by the task (CANCEL-01, CANCEL-08).
+    /// Cancels at the response and at each piece, by the delegate's result and by the task (CANCEL-01, CANCEL-08).
     @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheInnerLoad(_ stop: Int, byAnswer: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
@@ -128,7 +128,7 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
-    /// Before anything came, and while the load waits for its reader.
+    /// Cancels before any event, and while the load waits for its reader.
     @Test(arguments: [true, false]) func aCancelWhileItWaitsStopsTheInnerLoad(isPaused: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
@@ -153,7 +153,7 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
-    /// Nobody wants the rest of a file that is malformed.
+    /// The rest of a malformed file is not needed.
     @Test func anInnerLoadOfMalformedDataIsStopped() async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
@@ -165,9 +165,9 @@ import Testing
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
     }
 
-    // MARK: What the inner load does
+    // MARK: Inner load
 
-    /// A failure at any piece is the outer's, with its code and as its cause, and never a finish (NEST-02).
+    /// A failure at any piece becomes the outer failure, with its code and as its cause, and never a finish (NEST-02).
     @Test(arguments: [0, 1, 9, 18]) func anInnerFailureIsTheOutersCause(after count: Int) throws {
         let failure = LoadError(.connectionLost, message: "the line broke")
         var answer = StubAnswer.pieces(Array(Self.pieces.prefix(count)))
@@ -217,14 +217,15 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    /// More than the plugin has threads, two deep, so that inner loads need one while outer ones have theirs.
+    /// Runs more loads than the plugin has threads. They are nested twice, so inner loads need a thread while outer
+    /// loads hold theirs.
     @Test func hundredsAtOnceAllEnd() throws {
         let harness = try GzipHarness([GzipSample().member(Self.zeros)])
         let request = try Request("gzip:gzip:inner:x")
         let ends = ConditionLock<[Int]>([])
         for _ in 0..<300 {
             harness.loader.load(request) { result in
-                let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+                let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
                 ends.withLockBroadcasting { $0.append(count) }
             }
         }

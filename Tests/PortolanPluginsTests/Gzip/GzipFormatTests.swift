@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanPlugins
 import Testing
 
-/// Which bytes the gzip plugin takes for a gzip file, and what comes out of them.
+/// The files that the gzip plugin accepts, and their decompressed contents.
 @Suite(.timeLimit(.minutes(2))) struct GzipFormatTests {
     private static let rich = GzipSample(name: "chart.txt", extra: [1, 2, 3], comment: "north up", hasHeaderCheck: true)
     private static let contents = Array("the first member, the second\n".utf8)
@@ -40,7 +40,7 @@ import Testing
         #expect(result == .success(example.contents))
     }
 
-    /// Larger than every buffer on the way, and not a multiple of one.
+    /// Larger than every buffer involved, and not a multiple of any.
     @Test(arguments: [Int.max, 65_537]) func aLargeFileIsDecompressed(_ pieceSize: Int) throws {
         let contents = (0..<1_500_001).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) }
         let result = try load(GzipSample().member(contents), inPiecesOf: pieceSize)
@@ -83,7 +83,7 @@ import Testing
         #expect(error.message.contains(example.words), "\(error.message)")
     }
 
-    /// At every byte but the one where a member ends (NEST-05, BODY-10).
+    /// A cut at any byte except the end of a member is detected (NEST-05, BODY-10).
     @Test(arguments: [Int.max, 1]) func aFileCutAnywhereIsTruncated(_ pieceSize: Int) throws {
         let file = Self.first + Self.second
         for count in 0..<file.count {
@@ -96,7 +96,8 @@ import Testing
         }
     }
 
-    /// What a changed bit does not make an error, it leaves the same: only the checksums decide what finishes.
+    /// A changed bit causes an error or leaves the contents unchanged. Only the checksums decide whether a load
+    /// finishes.
     @Test func aChangedBitNeverGivesOtherBytes() throws {
         let contents = [UInt8](repeating: 0, count: 600)
         let file = Self.rich.zeros(300) + GzipSample().zeros(300)
@@ -114,7 +115,8 @@ import Testing
                 }
             }
         }
-        // Of the second member time, hint, system, and whether it is text; of each the bit after its last code.
+        // In the second member: the time, the hint, the system, and the text flag. In each member: the bit after its
+        // last code.
         #expect(harmless == 6 * 8 + 1 + 2)
     }
 }

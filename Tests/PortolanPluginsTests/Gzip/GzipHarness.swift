@@ -7,7 +7,7 @@ import PortolanData
 import PortolanPlugins
 import PortolanTestSupport
 
-/// The gzip plugin in a loader, and what is behind `inner:` URLs.
+/// A loader with the gzip plugin and a handler for `inner:` URLs.
 struct GzipHarness {
     let plugin: Plugin
     let loader: Loader
@@ -29,7 +29,7 @@ struct GzipHarness {
             PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in .pieces(pieces) }, settings: settings)
     }
 
-    /// The rules that were broken; any load that was still open is over when this returns.
+    /// The violated rules. Waits until no load is open.
     var violations: [ContractRule] {
         plugin.waitUntilIdle()
         return broken.withLock { $0 }
@@ -61,7 +61,7 @@ extension Array where Element == UInt8 {
 }
 
 extension LoadError {
-    /// Its code, and those of its causes.
+    /// The codes of the error and of its causes.
     var codes: [Code] {
         [code] + ((cause as? LoadError)?.codes ?? [])
     }

@@ -6,12 +6,12 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What a gzip file may expand to, and how that is set.
+/// The limits of a gzip file's expansion, and their settings.
 @Suite(.timeLimit(.minutes(2))) struct GzipLimitTests {
-    /// Nearly 157 times larger than its file.
+    /// Almost 157 times larger than its file.
     private static let mebibyte = GzipSample().zeros(1 << 20)
 
-    /// So many MiB of zeros, in pieces of one.
+    /// Loads this many MiB of zeros in pieces of one MiB.
     private func load(mebibytes: Int, settings: String = "{}") throws -> Result<[UInt8], LoadError> {
         let harness = try GzipHarness(Array(repeating: Self.mebibyte, count: mebibytes), settings: settings)
         let result = harness.load()
@@ -31,7 +31,7 @@ import Testing
         #expect(error.message.contains("raise the setting maximumRatio"))
     }
 
-    /// Files of much the same line are no bombs.
+    /// A file of similar lines is not a bomb.
     @Test func theRatioIsJudgedOnceSixteenMebibytesCameOut() throws {
         #expect(try load(mebibytes: 16, settings: #"{"maximumRatio": 1}"#).error == nil)
     }

@@ -6,11 +6,11 @@ import PortolanPlugins
 import PortolanTestSupport
 import Testing
 
-/// What the gzip plugin asks for, and what it says before the body.
+/// The inner request of the gzip plugin, and the response that it delivers.
 @Suite(.timeLimit(.minutes(2))) struct GzipMessageTests {
     private static let file = GzipSample().member(Array("Ahoy\n".utf8))
 
-    /// `inner:` answers with a gzip file and what `change` makes of it; the request is written down.
+    /// `inner:` returns a gzip file with the changes of `change`, and records the request.
     private func harness(
         _ seen: ConditionLock<[Request]> = ConditionLock([]), _ change: @escaping @Sendable (inout StubAnswer) -> Void = { _ in }
     ) throws -> GzipHarness {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes gzip files without zlib, so that the two do not err alike (RFC 1951, RFC 1952).
+/// Writes gzip files without zlib, so that the samples can't repeat an error of zlib (RFC 1951, RFC 1952).
 struct GzipSample {
     var name: String?
     var extra: [UInt8]?
     var comment: String?
     var hasHeaderCheck = false
 
-    /// One member that holds `contents` in stored blocks.
+    /// A member with `contents` in stored blocks.
     func member(_ contents: [UInt8]) -> [UInt8] {
         var blocks: [UInt8] = []
         var rest = contents[...]
@@ -20,7 +20,7 @@ struct GzipSample {
         return header + blocks + Self.bytes(Self.crc(contents)) + Self.bytes(UInt32(truncatingIfNeeded: contents.count))
     }
 
-    /// One member that holds `count` zeros, at least one, in a block of fixed codes: 13 bits for each 258.
+    /// A member with `count` zeros, at least one, in a block of fixed codes: 13 bits for each 258 zeros.
     func zeros(_ count: Int) -> [UInt8] {
         var bits = BitWriter()
         bits.append(0b110, count: 3)  // the last block, fixed codes
@@ -60,7 +60,7 @@ struct GzipSample {
         return ~bytes.reduce(~0) { table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ $0 >> 8 }
     }
 
-    /// The first bit goes into a byte's lowest; codes come with their highest bit first.
+    /// Fills each byte from its lowest bit, and writes codes with the highest bit first.
     private struct BitWriter {
         var bytes: [UInt8] = []
         private var used = 8

@@ -7,9 +7,9 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// How long one call into the gzip plugin goes on, seen from a host that always has more for it and never says that it is enough.
+/// The duration of one call into the gzip plugin. The host always has more data and never stops the plugin.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct GzipTurnTests {
-    /// What the host's functions, which can capture nothing, do and see.
+    /// State of the host's C functions, which can't capture values.
     private struct Host {
         var pulled = 0
         var delivered = 0
@@ -45,7 +45,7 @@ import Testing
         return UInt(bitPattern: response)
     }()
 
-    /// A client that has the functions which this plugin calls, and no others.
+    /// A client with only the functions that this plugin calls.
     private func makeClient() -> UnsafeMutablePointer<portolan_client> {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: MemoryLayout<portolan_client>.size, alignment: 16)
         unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: MemoryLayout<portolan_client>.size)
@@ -59,9 +59,10 @@ import Testing
         return unsafe client
     }
 
-    /// Starts a load whose inner body is `piece`, again and again, and calls `woken` once.
+    /// Starts a load whose inner body repeats `piece` without end, and calls `woken` once.
     ///
-    /// - Returns: what was pulled and delivered, and the wakes that were asked for, after the start and after that.
+    /// - Returns: the bytes pulled, the bytes delivered and the wakes requested, after the start and after the call of
+    ///   `woken`.
     private func turns(of piece: [UInt8]) throws -> [(pulled: Int, delivered: Int, wakes: Int)] {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: Fixtures.path("gzip")))
         let instance = unsafe try HostedInstance(
@@ -88,7 +89,7 @@ import Testing
 
     private static let mebibyte = GzipSample().zeros(1 << 20)
 
-    /// What it has not come to, it asks to be woken for (LIFE-03).
+    /// The plugin requests a wake for the remaining work (LIFE-03).
     @Test func aCallIsOverAfterSomeMebibytes() throws {
         let seen = try turns(of: Self.mebibyte)
         #expect(seen.map(\.wakes) == [1, 2])
@@ -97,7 +98,7 @@ import Testing
         #expect(seen[1].delivered >= 8 << 20 && seen[1].delivered <= 10 << 20)
     }
 
-    /// Empty members are input from which nothing comes.
+    /// Empty members are input without output.
     @Test func aCallWithNothingToDeliverIsOverToo() throws {
         let empty = GzipSample().member([])
         let seen = try turns(of: Array(repeatElement(empty, count: 10_000).joined()))

@@ -5,7 +5,8 @@ import PortolanCore
 import ServerSupport
 
 extension HTTPExchange {
-    // Made for each use: kept, what lies in the steps would look lost to LeakSanitizer, which follows no pointer that carries an enum's tag.
+    // Computed for each use. If it were stored, LeakSanitizer would report the contents of the steps as lost, because
+    // it does not follow pointers that carry an enum's tag.
     static var all: [Self] { answers + uploads + redirections + authentications + faults }
 
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -153,7 +154,8 @@ extension HTTPExchange {
         ]
     }
 
-    // MARK: Redirects; each closes its connection, for one side keeps connections and the other does not
+    // MARK: Redirects
+    // Each response closes its connection, because only one side reuses connections.
 
     private static func redirect(_ status: Int, _ location: String) -> [ScriptedServer.Step] {
         answer("HTTP/1.1 \(status) Elsewhere\r\nLocation: \(location)\r\nConnection: close\r\nContent-Length: 5\r\n\r\nthere")

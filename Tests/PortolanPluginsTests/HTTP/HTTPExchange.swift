@@ -7,7 +7,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// A request, what two servers do with it, and what the caller is to hear: the same, whatever loads it.
+/// A request, the scripts of two servers, and the events that the caller must receive with every handler.
 struct HTTPExchange: Sendable, CustomTestStringConvertible {
     enum Upload: Sendable {
         case none
@@ -16,7 +16,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
         case stream([Int], isMeasured: Bool)
     }
 
-    /// By connection. `{elsewhere}` in what is sent is where the other server listens.
+    /// The scripts by connection. In a sent text, `{elsewhere}` stands for the URL of the other server.
     typealias Scripts = [[ScriptedServer.Step]]
 
     let name: String
@@ -28,13 +28,13 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
     var upload = Upload.none
     var scripts: Scripts = []
     var elsewhere: Scripts = []
-    /// To the challenges, by how many were wrong before.
+    /// The answers to the challenges, by the number of previous failures.
     var credentials: [ChallengeAnswer] = []
     var redirects = HTTPWitness.RedirectAnswer.follow
     var mode = RedirectPolicy.Mode.follow
-    /// Each begins a line of what the caller hears, in this order.
+    /// The beginnings of the lines that the caller receives, in this order.
     var hears: [String] = []
-    /// Each stands in what the servers heard, in this order.
+    /// The texts that the servers receive, in this order.
     var sends: [String] = []
 
     init(_ name: String, _ change: (inout Self) -> Void) {
@@ -44,15 +44,15 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// An exchange in which the server takes the head and so many bytes, and answers.
+    /// A script that reads the head and `count` bytes, then sends the response.
     static func answer(_ text: String, after count: Int = 0) -> [ScriptedServer.Step] {
         [.receiveHead, .receive(count), .send(text: text)]
     }
 
-    /// What came of it, with the ports taken out.
+    /// The result of the exchange, without port numbers.
     struct Outcome: Equatable {
         var heard: [String] = []
-        /// By connection, in the order in which they were made.
+        /// The received requests by connection, in order of acceptance.
         var received: [String] = []
         var violations: [ContractRule] = []
     }
@@ -84,7 +84,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
         return try ScriptedServer { $0 < scripts.count ? scripts[$0] : [.close] }
     }
 
-    /// Letters, so that no byte looks like a chunk's frame.
+    /// Letters, which can't be confused with the framing of chunks.
     static func letters(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(ascii: "a") + UInt8($0 % 23) } }
 
     private func body(in folder: TemporaryFolder) throws -> Body? {

@@ -7,7 +7,7 @@ import ServerSupport
 import TestThreads
 import Testing
 
-/// The plugin and the built-in handler against servers that others wrote.
+/// The plugin and the built-in handler with third-party servers.
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureServerTests {
     struct Load: Sendable, CustomTestStringConvertible {
         let server: TestServer
@@ -16,9 +16,9 @@ import Testing
         var fields: [String: String] = [:]
         var upload = 0
         var isChunked = false
-        /// Answers the first challenge; the second gets none.
+        /// The password for the first challenge. A second challenge gets no credential.
         var password: String?
-        /// Stands in the last but one line of what is heard, or the last.
+        /// A part of the last line of received events, or of the line before it.
         let hears: String
 
         var testDescription: String { "\(method) \(path) of \(server.rawValue)" }

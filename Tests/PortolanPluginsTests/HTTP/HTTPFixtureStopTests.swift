@@ -8,13 +8,13 @@ import Synchronization
 import TestThreads
 import Testing
 
-/// A stop reaches each phase of a load over a socket, and a slow server slows its upload.
+/// A stop works in each phase of a load over a socket, and a slow server slows its upload.
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureStopTests {
-    /// Where a load stands when it is stopped.
+    /// The phase of a load when the test stops it.
     enum Phase: CaseIterable, Sendable {
         case connecting, sendingBody, awaitingBody, awaitingAnswer, afterInterim, afterResponse, receiving, paused, asking, redirecting
 
-        /// The event after which the load stands there.
+        /// Whether the load is in this phase after the event.
         func isReached(by event: RecordingDelegate.Event) -> Bool {
             switch (self, event) {
             case (.sendingBody, .sent), (.awaitingAnswer, .step(.requestSent)), (.afterInterim, .interim), (.afterResponse, .response),
@@ -29,12 +29,12 @@ import Testing
             let bytes = ScriptedServer.Step.send([UInt8](repeating: 0, count: 65536))
             return switch self {
             case .connecting: []
-            // Its end would wait behind what nobody reads.
+            // The server reads to the end, because the end of the connection arrives only after the unread bytes.
             case .sendingBody: [.receiveToEnd]
             case .awaitingBody, .awaitingAnswer: [.receiveHead, .stall]
             case .afterInterim: [.receiveHead, .send(text: "HTTP/1.1 103 Hints\r\n\r\n"), .stall]
             case .afterResponse: [.receiveHead, .send(text: head), .stall]
-            // The delegate keeps what comes, until the test has a thread to cancel.
+            // Sends one run only, because the delegate buffers all bytes until the test has a thread to cancel.
             case .receiving: [.receiveHead, .send(text: head), bytes, .stall]
             case .paused: [.receiveHead, .send(text: head), .forever([bytes])]
             case .asking:
@@ -68,12 +68,12 @@ import Testing
         }
         task.cancel()
         await delegate.ended()
-        // They hold their load, and it holds the delegate.
+        // The questions retain their load, and the load retains the delegate.
         questions.withLock { $0 = [] }
         #expect(delegate.events.last == .failed(.cancelled))
         let violations = try await harness.violations()
         #expect(violations == [])
-        // After a short answer the built-in handler keeps the connection for the next load, for a minute.
+        // After a short response, the built-in handler pools the connection for a minute.
         harness.closeIdleConnections()
         if phase != .connecting { try await server.waitUntilClosed() }
         try await inOwnThread { server.close() }
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// What the sockets on the way don't take is not read.
+    /// Bytes that the sockets can't buffer are not read from the body.
     @Test(arguments: HTTPSide.allCases) func aSlowServerSlowsTheUpload(side: HTTPSide) async throws {
         let length = 24 << 20
         let server = try ScriptedServer([.receiveHead, .receive(length), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")])
@@ -99,13 +99,13 @@ import Testing
         await delegate.ended()
         #expect(delegate.events.last == .finished)
         #expect(task.progress.sent == Int64(length) && task.progress.expectedToSend == Int64(length))
-        // The kernel's buffers of both sockets hold 10 MiB at most.
+        // The kernel's buffers of both sockets hold at most 10 MiB.
         #expect(source.largestLead < 12 << 20)
         #expect(try await harness.violations() == [])
         try await inOwnThread { server.close() }
     }
 
-    /// Zeros, and how far ahead of their receiver they were read.
+    /// A body of zeros that records how far its reader is ahead of the receiver.
     private final class Zeros: BodyReader {
         private struct State {
             var given = 0
@@ -132,7 +132,7 @@ import Testing
                 state.given += count
                 return state.given
             }
-            // Each look at the receiver has it copy what it has.
+            // Reads `received()` once per MiB, because each call copies the receiver's bytes.
             if given >> 20 != (given - count) >> 20 {
                 let lead = given - received()
                 state.withLock { $0.largestLead = max($0.largestLead, lead) }

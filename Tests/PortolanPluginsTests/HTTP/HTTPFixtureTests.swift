@@ -6,7 +6,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-/// A plugin that speaks HTTP lacks nothing that the built-in handler has: what it brings about is the same, event for event and byte for byte.
+/// An HTTP plugin can do everything that the built-in handler can: the events and the bytes are the same.
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureTests {
     @Test(arguments: HTTPExchange.all)
     func theBuiltInHandlerDoesWhatTheTableSays(exchange: HTTPExchange) async throws {
@@ -29,7 +29,7 @@ import Testing
         #expect(paused == unpaused)
     }
 
-    /// Whether each of the words is found, one behind the other.
+    /// Whether the lines contain all words in this order.
     private static func stand<Line>(_ words: [String], in lines: [Line], _ matches: (Line, String) -> Bool) -> Bool {
         var rest = lines[...]
         for word in words {

@@ -8,21 +8,21 @@ import PortolanPlugins
 import PortolanTestSupport
 import TestThreads
 
-/// What loads `http:` URLs: the handler that is built in, or the fixture behind the C contract, in one of its two styles.
+/// The handler of `http:` URLs: the built-in one, or the fixture behind the C contract in one of its two styles.
 enum HTTPSide: CaseIterable, Sendable {
     case builtIn, blocking, eventDriven
 
     static let plugins: [Self] = [.blocking, .eventDriven]
 }
 
-/// A loader in which one side has `http:`.
+/// A loader with the given handler for `http:`.
 struct HTTPHarness: Sendable {
     let loader: Loader
     private let plugin: Plugin?
     private let builtIn = HTTPHandler(configuration: Self.plain)
     private let broken = ConditionLock<[ContractRule]>([])
 
-    /// The fixture is registered after the built-in handler, and so takes the scheme from it.
+    /// Registers the fixture after the built-in handler, so that it takes precedence.
     init(_ side: HTTPSide, _ change: (inout Loader.Configuration) -> Void = { _ in }) throws {
         let registry = ProtocolRegistry()
         registry.register(builtIn)
@@ -31,14 +31,14 @@ struct HTTPHarness: Sendable {
         for handler in plugin?.handlers ?? [] where handler.identifier == identifier { registry.register(handler) }
         var configuration = Loader.Configuration()
         configuration.logger.logLevel = .critical
-        // A test that waits for a thread of Swift's stands still, and its load with it.
+        // A test that waits for a thread of Swift's pool stalls, and its load stalls, too.
         configuration.timeouts = Timeouts()
         configuration.violationObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
         change(&configuration)
         loader = Loader(configuration: configuration, registry: registry)
     }
 
-    /// Adds nothing of its own to a request.
+    /// A configuration that adds nothing to a request.
     private static var plain: HTTPConfiguration {
         var plain = HTTPConfiguration()
         plain.proxies = .direct
@@ -51,10 +51,10 @@ struct HTTPHarness: Sendable {
         return plain
     }
 
-    /// Of the built-in handler.
+    /// Closes the idle connections of the built-in handler.
     func closeIdleConnections() { builtIn.closeIdleConnections() }
 
-    /// The rules that were broken, once no load of the plugin is left.
+    /// The violated rules. Waits until the plugin has no loads.
     func violations() async throws -> [ContractRule] {
         if let plugin { try await inOwnThread { plugin.waitUntilIdle() } }
         return broken.withLock { $0 }

@@ -4,14 +4,14 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// Writes down everything that a load tells its caller, a line for each event; what only depends on how bytes were cut is left out.
+/// Records every event of a load as a line, without details that only depend on how bytes were split.
 final class HTTPWitness: LoadDelegate {
-    /// What it answers to redirects.
+    /// The answer to redirects.
     enum RedirectAnswer: Sendable { case follow, deliver, followLater, deliverLater }
 
     private struct State {
         var lines: [String] = []
-        /// Of the run of body bytes that is being delivered.
+        /// The bytes of the current run of the body.
         var run: [UInt8] = []
         var sent: Int64?
         var waiter: CheckedContinuation<Void, Never>?
@@ -24,8 +24,8 @@ final class HTTPWitness: LoadDelegate {
     private let pauses: Bool
 
     /// - Parameters:
-    ///   - answers: to the challenges, by how many answers were wrong before; after the last, `continueWithout`.
-    ///   - pauses: whether each delivery is answered with a pause.
+    ///   - answers: the answers to challenges, by the number of previous failures; after the last, `continueWithout`.
+    ///   - pauses: whether each delivery returns a pause.
     init(answers: [ChallengeAnswer] = [], redirects: RedirectAnswer = .follow, pauses: Bool = false) {
         self.answers = answers
         self.redirects = redirects
@@ -85,7 +85,7 @@ final class HTTPWitness: LoadDelegate {
         note("trailers \(fields.map { "\($0.name.canonicalName): \($0.value)" })")
     }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) {
-        // One side keeps its connections, the other finds no names.
+        // Omits steps that differ: one side reuses its connections, and the other resolves no names.
         if [.requestSent, .firstByte].contains(step) { note("step \(step)") }
     }
     func loadTaskDidSend(_ task: LoadTask) { state.withLock { $0.sent = task.progress.sent } }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The requests that came on a connection, with what two clients may do differently left out: the order and the case of the fields' names,
-/// and how a body was cut into chunks.
+/// The requests on a connection, without the differences that two clients may have: the order and the case of field
+/// names, and the chunks of a body.
 struct ReceivedRequests: CustomStringConvertible {
     private(set) var description = ""
 
@@ -41,7 +41,7 @@ extension ArraySlice<UInt8> {
         return Array(prefix(count))
     }
 
-    /// Up to the last chunk, or as far as there are any.
+    /// Takes the chunks up to the last one, or as many as there are.
     fileprivate mutating func takeChunks() -> [UInt8] {
         var body: [UInt8] = []
         while let end = end(of: "\r\n"), let size = UInt32(String(decoding: self[startIndex..<end - 2], as: UTF8.self), radix: 16) {

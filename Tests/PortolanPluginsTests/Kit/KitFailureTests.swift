@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanTestSupport
 import Testing
 
-/// Whatever an author's code does, the host sees no broken rule, and each load has one end.
+/// Whatever the author's code does, the host sees no violation, and each load ends once.
 @Suite(.timeLimit(.minutes(10))) struct KitFailureTests {
     private let kit: Kit
 
@@ -50,7 +50,7 @@ import Testing
         #expect(client.events.last == .finished)
     }
 
-    /// A reader that is slow, and a task that has cancelled itself: the end waits for the one, whatever the other did.
+    /// The reader is slow, and the task has cancelled itself. The end still waits for the reader.
     @Test func aTaskThatCancelsItselfStillEnds() async throws {
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in

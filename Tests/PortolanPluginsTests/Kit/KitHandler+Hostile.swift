@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanPluginKit
 
-/// Loads of an author who has not read the contract. The host may not see a broken rule in any of them.
+/// Loads of an author who has not read the contract. The host must not see a violation in any of them.
 extension KitHandler {
     private struct Odd: Error, CustomStringConvertible { let description: String }
 
@@ -80,7 +80,7 @@ extension KitHandler {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             try await client.didLoad("ok")
         },
-        // A task that outlives the load, and goes on calling.
+        // A task that outlives the load and continues to call the client.
         "outlives": { request, client in
             try await client.didReceive(PluginResponse())
             Task.detached {
@@ -96,7 +96,7 @@ extension KitHandler {
                 late.withLockBroadcasting { $0.append("outlives") }
             }
         },
-        // Does not mind that it is cancelled.
+        // Ignores its cancellation.
         "deaf": { _, client in
             try await client.didReceive(PluginResponse())
             while true {

@@ -5,7 +5,8 @@ import PortolanCore
 import PortolanPluginKit
 import TestThreads
 
-/// A plugin on the kit, in the test's own process: `kit:NAME` is the load of that name, each as an author might write it.
+/// A plugin on the kit in the test's process. `kit:NAME` runs the load with that name, written as an author might write
+/// it.
 struct KitHandler: RequestChoosing, RequestCanonicalizing {
     static let description = PluginDescription(
         identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"])
@@ -21,9 +22,9 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
 
     let settings: Settings
     static let piece = PluginProperty<Int>("org.portolan.kit.piece")
-    /// The loads that have come to their own end after nobody wanted them any more.
+    /// The loads that ended by themselves after the host had stopped them.
     static let late = ConditionLock<[String]>([])
-    /// What nobody will ever resume.
+    /// Continuations that are never resumed.
     static let forgotten = unsafe ConditionLock<[UnsafeContinuation<Void, Never>]>([])
 
     init(host: PluginHost) throws {
@@ -61,7 +62,7 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
     }
 }
 
-// MARK: Sound loads
+// MARK: Correct loads
 
 extension KitHandler {
     static let loads: [String: Load] = [
@@ -131,7 +132,7 @@ extension KitHandler {
             default: throw PluginError(.authenticationRequired, message: "required")
             }
         },
-        // Whoever is first: the answer, or a child that gives up.
+        // Continues with the first result: the answer, or a child task that gives up.
         "ask-in-vain": { request, client in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try? await client.ask(PluginChallenge(protocolName: "kit", host: "")) }
@@ -212,7 +213,7 @@ extension KitHandler {
         "fail-own": { _, _ in throw PluginError(PluginError.Code(rawValue: 7), domain: "org.example.tide", message: "low") },
     ]
 
-    /// The bytes of "pieces", by one call.
+    /// Delivers the bytes of "pieces" with one call.
     private static func deliverRun(_ client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(expectedLength: 100))
         var index: UInt8 = 0
@@ -223,7 +224,7 @@ extension KitHandler {
         })
     }
 
-    /// The bytes of "pieces", as parts of one array.
+    /// Delivers the bytes of "pieces" as parts of one array.
     private static func deliverParts(_ client: PluginClient) async throws {
         try await client.didReceive(PluginResponse(expectedLength: 100))
         var index = 0

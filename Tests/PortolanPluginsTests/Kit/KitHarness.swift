@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The plugin of ``KitHandler`` behind the real host.
+/// The plugin of ``KitHandler`` in the real host.
 struct Kit: Sendable {
     let handler: any ProtocolHandler
     private let instance: HostedInstance
@@ -46,7 +46,7 @@ struct Kit: Sendable {
         return attempt
     }
 
-    /// Loads to the end, and judges it.
+    /// Runs a load to its end, and checks its violations and its end.
     @discardableResult
     func run(
         _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil,

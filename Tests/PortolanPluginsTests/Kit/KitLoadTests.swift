@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// What a load on the kit can do, behind the real host.
+/// The abilities of a load on the kit in the real host.
 @Suite(.timeLimit(.minutes(10))) struct KitLoadTests {
     private let kit: Kit
 
@@ -63,7 +63,7 @@ import Testing
         #expect(client.bytes == Array(0..<100))
     }
 
-    /// More events than a turn has.
+    /// Delivers more events than fit into one run on the event loop.
     @Test func aLongRunArrivesWhole() async throws {
         #expect(try await kit.run("kit:run-long").bytes.count == 10_000)
     }
@@ -72,7 +72,7 @@ import Testing
         #expect(try await kit.run("kit:parts-detached").bytes == Array(0..<100))
     }
 
-    /// Paused by the response, and by the last byte: each is an end of a wait of its own.
+    /// The response and the last byte both pause the load. Each pause ends with its own resume.
     @Test(arguments: ["text", "children", "detached", "all"]) func aReaderMayPauseAtEveryEvent(_ name: String) async throws {
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in

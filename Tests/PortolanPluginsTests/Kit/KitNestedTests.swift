@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanPlugins
 import Testing
 
-/// Loads inside loads of the kit.
+/// Nested loads of the kit.
 @Suite(.timeLimit(.minutes(10))) struct KitNestedTests {
     private let stub = PluginStubHandler()
     private let kit: Kit
@@ -46,7 +46,7 @@ import Testing
         waitUntilIdle()
     }
 
-    /// The rest hangs: whoever holds the inner load no more has closed it.
+    /// The inner load hangs after these bytes. Releasing it closes it.
     @Test func oneThatIsLetGoIsClosed() throws {
         let (data, _) = try loader.waitForData(for: Request("kit:nest-first-piece?stub:10000?hang"))
         #expect(String(decoding: data, as: UTF8.self) == "enough")
@@ -68,7 +68,7 @@ import Testing
         let ends = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in
-                let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+                let count = (try? result.get().0.count) ?? -1  // because a failure counts as a wrong count
                 ends.withLockBroadcasting { $0.append(count) }
             }
         }

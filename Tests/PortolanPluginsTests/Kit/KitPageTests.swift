@@ -4,7 +4,7 @@ import FoundationEssentials
 import PortolanCore
 import Testing
 
-/// plugin-in-swift.md shows what is compiled here.
+/// The code in plugin-in-swift.md is the code that is compiled here.
 @Suite struct KitPageTests {
     private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4).joined(separator: "/")
 

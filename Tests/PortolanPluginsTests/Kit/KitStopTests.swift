@@ -5,7 +5,7 @@ import PortolanTestSupport
 import TestThreads
 import Testing
 
-/// A stop at every await: nothing comes after it, the load is destroyed, and its task ends.
+/// A stop at every await: no event follows, the load is destroyed, and its task ends.
 @Suite(.timeLimit(.minutes(10))) struct KitStopTests {
     private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 
@@ -20,7 +20,7 @@ import Testing
             attempt.attempt.end(with: PluginCancelTests.cancelled)
             kit.waitUntilIdle()
         }
-        // The host counts an event that was on its way when the stop came, as it does with every load that is told in turns.
+        // The host counts an event in transit during the stop as a violation, as with every event-driven load.
         #expect(attempt.violations.allSatisfy { $0 == .stopIsKept })
         return client.events
     }
@@ -55,7 +55,7 @@ import Testing
         #expect(try await stop("kit:redirect", client) { $0.count == 1 }.last == Self.cancelled)
     }
 
-    /// It delivers as fast as it can, and never waits.
+    /// The load delivers as fast as it can and never waits.
     @Test func anEndlessLoadEnds() async throws {
         #expect(try await stop("kit:endless") { $0.count > 1000 }.last == Self.cancelled)
     }

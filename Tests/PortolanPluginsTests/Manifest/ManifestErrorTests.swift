@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// Each mistake is one line: file, line, column, rule, what is wrong, and what would be right.
+/// Each error is one line: file, line, column, rule, the problem, and the correct form.
 @Suite struct ManifestErrorTests {
     private static func problem(_ bytes: [UInt8]) -> String? {
         let problem = #expect(throws: PluginProblem.self) { try PluginManifest(parsing: bytes, path: "m") }
@@ -13,7 +13,7 @@ import Testing
         return problem?.description
     }
 
-    /// The member stands on the last line but one, and its value begins where the column says.
+    /// The member is on the line before the last, and its value begins at the given column.
     @Test(arguments: [
         ("identifier", "\"x\"", "7:17", "'identifier' is 'x', which is no reverse DNS name of at most 255 bytes, as in org.example.tide"),
         ("identifier", "7", "7:17", "'identifier' is a number, where a string is needed"),

@@ -114,7 +114,7 @@ import Testing
         #expect(details.dropFirst() == ["values lie too deep in each other", "values lie too deep in each other"])
     }
 
-    /// A member whose value has as many bytes, elements or members as it is asked for.
+    /// A member whose value has the requested number of bytes, elements or members.
     struct Limit: Sendable, CustomTestStringConvertible {
         let name: String
         let count: Int

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Manifests in plain JSON, with what the decoder and the published schema say of them.
+/// Manifests in plain JSON, with the verdict of the decoder and of the published schema.
 struct SchemaCase: Sendable {
     enum Verdict {
         case valid, invalid
-        /// The decoder refuses what the schema lets pass: a schema compares no values with each other, and counts code points where the decoder
-        /// counts bytes.
+        /// The decoder refuses a manifest that the schema allows. A schema can't compare values with each other, and it
+        /// counts code points where the decoder counts bytes.
         case onlyForTheSchema
     }
 

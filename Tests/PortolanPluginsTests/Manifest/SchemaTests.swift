@@ -6,11 +6,11 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// The published schema and the decoder agree, as an implementation of JSON Schema that is not ours sees it.
+/// The published schema and the decoder agree, according to a third-party implementation of JSON Schema.
 @Suite struct SchemaTests {
     private static let root = URL(filePath: Fixtures.package)
 
-    /// Debian's python3-jsonschema says of each document in an array whether the schema allows it.
+    /// Uses Debian's python3-jsonschema to print, for each document of an array, whether the schema allows it.
     private static let judge = """
         import json, jsonschema, sys
         schema = json.load(open(sys.argv[1]))
@@ -54,7 +54,7 @@ import Testing
             $0.hasSuffix(PluginManifest.fileNameEnd)
         }
         #expect(manifests.contains("Template/Template.plugin.json"))
-        // What the judge reads is plain JSON.
+        // The validator reads plain JSON.
         let texts = try manifests.map { name in
             let bytes = try Data(contentsOf: plugins.appendingPathComponent(name))
             return String(decoding: try JSONParser.parse([UInt8](bytes), .json5).bytes, as: UTF8.self)
@@ -63,7 +63,7 @@ import Testing
         #expect(try Self.verdicts(on: texts) == texts.map { _ in true })
     }
 
-    /// A name that only one of them knows would be a lie of the other.
+    /// The schema and the decoder must accept the same names.
     @Test func theSchemaKnowsTheNamesOfTheDecoder() throws {
         let schema = try JSONSerialization.jsonObject(with: Data(PluginManifest.schema.utf8)) as? [String: Any]
         let names = (schema?["properties"] as? [String: Any])?.keys.sorted()

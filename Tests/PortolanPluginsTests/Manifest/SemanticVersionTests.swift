@@ -4,7 +4,7 @@ import Testing
 
 @testable import PortolanPlugins
 
-/// semver.org, version 2.0.0.
+/// Semantic Versioning 2.0.0 (semver.org).
 @Suite struct SemanticVersionTests {
     @Test(arguments: [
         "0.0.4", "1.2.3", "10.20.30", "1.1.2-prerelease+meta", "1.1.2+meta", "1.0.0-alpha", "1.0.0-alpha.beta.1", "1.0.0-alpha0.valid",
@@ -24,7 +24,7 @@ import Testing
         #expect(SemanticVersion(text) == nil)
     }
 
-    /// §11, with what the text says of numbers and words added.
+    /// The example of §11, with additional cases for its rules about numbers and words.
     private static let ascending = [
         "0.9.9", "1.0.0-0", "1.0.0-2", "1.0.0-10", "1.0.0--", "1.0.0-A", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta",
         "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1-a", "1.0.1", "1.1.0", "2.0.0", "2.1.0", "2.1.1", "10.0.0",

@@ -7,10 +7,10 @@ import PortolanPlugins
 
 /// The plugin libraries that `make` compiles from Tests/PluginFixtures and Plugins/Template.
 enum Fixtures {
-    /// `PORTOLAN_FIXTURES` in the environment, else `.build/fixtures` of the package.
+    /// `PORTOLAN_FIXTURES` in the environment, or else `.build/fixtures` of the package.
     static let folder = ProcessInfo.processInfo.environment["PORTOLAN_FIXTURES"] ?? "\(package)/.build/fixtures"
 
-    /// The package's folder, found from this file.
+    /// The package's folder, located relative to this file.
     static let package: String = {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         parts.removeLast(4)

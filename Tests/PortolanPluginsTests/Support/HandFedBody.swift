@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// A body that has what the test puts into it.
+/// A body that delivers the bytes that the test feeds.
 final class HandFedBody: BodyReader {
     private struct State {
         var pieces: [[UInt8]] = []

@@ -13,7 +13,7 @@ struct InProcessPlugin {
     let handler: any ProtocolHandler
     private let instance: HostedInstance
 
-    /// Each load is its own client: the functions are called with the `portolan_client`.
+    /// Each load is its own client: the functions receive the `portolan_client`.
     init(
         run: Function? = nil, start: Function? = nil, resume: Function? = nil, woken: Function? = nil, stop: Function? = nil,
         logger: Logger = Logger(label: "tests")
@@ -53,7 +53,8 @@ struct InProcessPlugin {
         unsafe portolan_string(bytes: UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self), length: text.utf8CodeUnitCount)
     }
 
-    /// Where the value lies as long as the process, as a library's constants do; listed, so that it counts as used.
+    /// Stores a value for the lifetime of the process, like a constant of a library. The list of addresses marks it as
+    /// used.
     private static func place<Value>(_ value: Value) -> UnsafePointer<Value> {
         let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         unsafe place.initialize(to: value)

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A manifest as text: a sound one, with some members put in or taken out.
+/// Builds the text of a valid manifest with members added or removed.
 enum ManifestText {
     private static let sound = [
         ("identifier", "\"org.portolan.x\""), ("name", "\"X\""), ("vendor", "\"V\""), ("version", "\"1.0.0\""), ("library", "\"x.so\""),
         ("schemes", "[\"x\"]"),
     ]
 
-    /// - Parameter changes: members as JSON; `nil` takes one out.
+    /// - Parameter changes: members as JSON; `nil` removes a member.
     static func with(_ changes: [String: String?] = [:]) -> String {
         let kept = sound.filter { changes[$0.0] == nil }
         let added = changes.sorted { $0.key < $1.key }.compactMap { name, value in value.map { (name, $0) } }
         return "{\n" + (kept + added).map { "  \"\($0.0)\": \($0.1)" }.joined(separator: ",\n") + "\n}\n"
     }
 
-    /// One setting called `s`.
+    /// A manifest with one setting called `s`.
     static func setting(_ json: String) -> String { with(["settings": "{\"s\": \(json)}"]) }
 
-    /// A conformance section with one load.
+    /// A manifest with one load in its conformance section.
     static func load(_ json: String) -> String { with(["conformance": "{\"loads\": [\(json)]}"]) }
 
-    /// Of a plugin whose library is a copy of a fixture's.
+    /// The manifest of a plugin whose library is a copy of a fixture.
     static func of(
         _ identifier: String, scheme: String? = nil, schemes: String? = nil, library: String = "plugin.so", more: [String: String?] = [:]
     ) -> String {
@@ -28,7 +28,7 @@ enum ManifestText {
         return with(["identifier": "\"\(identifier)\"", "schemes": schemes, "library": "\"\(library)\""].merging(more) { $1 })
     }
 
-    /// Of the fixture `template`.
+    /// The manifest of the fixture `template`.
     static func template(_ more: [String: String?] = [:]) -> String {
         of("org.portolan.template", scheme: "template", more: ["settings": "{\"greeting\": {\"type\": \"string\"}}"].merging(more) { $1 })
     }

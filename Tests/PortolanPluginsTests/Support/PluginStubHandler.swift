@@ -3,11 +3,11 @@
 import PortolanCore
 import Synchronization
 
-/// `stub:COUNT` is that many bytes, `stub:COUNT?fail` fails after them, `stub:COUNT?hang` delivers nothing more after them.
+/// `stub:COUNT` delivers COUNT bytes. `stub:COUNT?fail` then fails, and `stub:COUNT?hang` then delivers nothing more.
 final class PluginStubHandler: ProtocolHandler {
     let identifier = "org.portolan.stub"
     let schemes = SchemeSet.only(["stub"])
-    /// Loads that were started and have not ended.
+    /// The number of loads that have started and not ended.
     let live = ConditionLock(0)
 
     static let failure = LoadError(.connectionLost, message: "the stub broke off")

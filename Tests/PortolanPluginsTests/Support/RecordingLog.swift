@@ -3,14 +3,14 @@
 import Logging
 import PortolanCore
 
-/// A logger whose lines the test reads.
+/// A logger that records its lines for the test.
 final class RecordingLog: Sendable {
     private let lines = ConditionLock<[String]>([])
 
     var logger: Logger { Logger(label: "tests") { _ in Handler(log: self) } }
     var all: [String] { lines.withLock { $0 } }
 
-    /// Waits until the condition holds for the lines, for half a minute at most: the test then fails by what it expects.
+    /// Waits until the lines meet the condition, at most 30 seconds. After a timeout, the test's own expectations fail.
     func wait(until condition: ([String]) -> Bool) {
         _ = lines.wait(atMost: .seconds(30)) { condition($0) ? true : nil }
     }

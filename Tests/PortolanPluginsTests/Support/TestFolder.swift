@@ -9,9 +9,9 @@ import FoundationEssentials
     import Musl
 #endif
 
-/// A folder of the test's own, which nobody else can change, and which goes with the test.
+/// A temporary folder that no other user can change. `deinit` deletes it.
 final class TestFolder {
-    /// Without links.
+    /// The path with links resolved.
     let path: String
 
     init() throws {
@@ -24,7 +24,7 @@ final class TestFolder {
     }
 
     deinit {
-        try? FileManager.default.removeItem(atPath: path)  // because it only tidies up
+        try? FileManager.default.removeItem(atPath: path)  // because this only cleans up
     }
 
     struct Failed: Error { let call: String, number: CInt }
@@ -38,7 +38,7 @@ final class TestFolder {
         return self(name)
     }
 
-    /// Writes a file, and the folders it needs.
+    /// Writes a file, and creates its parent folders.
     @discardableResult
     func file(_ name: String, _ text: String = "", mode: mode_t = 0o644) throws -> String {
         if let slash = name.lastIndex(of: "/") { try folder(String(name[..<slash])) }
@@ -47,7 +47,7 @@ final class TestFolder {
         return self(name)
     }
 
-    /// `NAME/NAME.plugin.json`, and `NAME/plugin.so` where a fixture is named.
+    /// Creates `NAME/NAME.plugin.json`, and `NAME/plugin.so` if a fixture is given.
     @discardableResult
     func plugin(_ name: String, _ manifest: String, fixture: String? = nil) throws -> String {
         try file("\(name)/\(name.split(separator: "/").last ?? "").plugin.json", manifest)
@@ -55,7 +55,7 @@ final class TestFolder {
         return self(name)
     }
 
-    /// Puts a copy of a fixture's library there, under another inode than what was there.
+    /// Installs a copy of a fixture's library under a new inode.
     func library(_ name: String, _ fixture: String) throws {
         try remove(name)
         try FileManager.default.copyItem(atPath: Fixtures.path(fixture), toPath: self(name))
@@ -82,14 +82,15 @@ final class TestFolder {
         #endif
     }
 
-    /// Of a link, of itself.
+    /// Changes the owner. For a link, changes the link itself.
     func chown(_ name: String, user: uid_t = uid_t.max, group: gid_t = gid_t.max) throws {
         try check("lchown", unsafe lchown(self(name), user, group))
     }
 
-    /// Lets user 54321 do everything by an access list, as `setfacl -m u:54321:rwx` does: `acl(5)`, in the kernel's form.
+    /// Gives user 54321 all permissions by an access list, as `setfacl -m u:54321:rwx` does (acl(5)). Writes the
+    /// kernel's format.
     ///
-    /// - Parameter isDefault: the list is for what is created in the folder.
+    /// - Parameter isDefault: the list applies to files that are created in the folder.
     func setAccessList(_ name: String, isDefault: Bool = false) throws(Failed) {
         let entries: [(tag: UInt16, permissions: UInt16, user: UInt32)] = [
             (0x01, 7, .max), (0x02, 7, 54321), (0x04, 5, .max), (0x10, 7, .max), (0x20, 5, .max),
@@ -108,6 +109,6 @@ final class TestFolder {
         guard status == 0 else { throw Failed(call: call, number: errno) }
     }
 
-    /// Only root can give files to others.
+    /// Whether this user can give files to others; only root can.
     static let canGiveAway = geteuid() == 0
 }

@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
 
-/// One load of a plugin's handler behind the core's gate, with everything that was broken written down.
+/// One load of a plugin's handler behind the core's ``HandlerLoad``, with all violations recorded.
 final class TestHandlerLoad: HandlerLoadObserver {
     private struct State {
         var violations: [ContractRule] = []
@@ -44,12 +44,12 @@ final class TestHandlerLoad: HandlerLoadObserver {
         try self.init(plugin, Request(url), client: client)
     }
 
-    /// Makes the load and starts it.
+    /// Creates the load and starts it.
     func start() {
         attempt.start(handler.makeLoad(for: request, cachedResponse: cached, client: attempt))
     }
 
-    /// Starts the load and waits until it is over.
+    /// Starts the load and waits until it has ended.
     func run() {
         start()
         waitUntilEnded()
@@ -59,7 +59,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
         state.wait { $0.isEnded ? () : nil }
     }
 
-    /// The rules that were broken, in the order in which the gate saw it.
+    /// The violated rules, in the order of their detection.
     var violations: [ContractRule] { state.withLock { $0.violations } }
 
     func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
@@ -71,7 +71,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
     }
 }
 
-/// Lets an attempt be made before the object that observes it is complete.
+/// Allows the handler load to be created before its observer is complete.
 private final class ObserverRelay: HandlerLoadObserver, @unchecked Sendable {  // … because `target` is set before the load starts
     weak var target: TestHandlerLoad?
 

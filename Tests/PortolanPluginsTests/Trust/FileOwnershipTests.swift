@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-/// Who may own and write what is trusted. The user is 1000 with the primary group 100.
+/// Who may own and write trusted files. The user is 1000 with the primary group 100.
 @Suite struct OwnerTests {
     private static let owner = FileOwnership(user: 1000, primaryGroup: 100) { _ in nil }
 
@@ -69,7 +69,7 @@ import Testing
                 Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: true, owner: owner)
                     == "it is writable by group 100, which is not yours alone: 'bob' is in it, too; take that permission away (chmod g-w)")
         }
-        // What matters not is not asked for, and what was asked for is remembered.
+        // Irrelevant groups are not looked up, and each result is cached.
         #expect(Self.objection(S_IFDIR, 0o755, 1000, 100, isAbove: true, owner: owner) == nil)
         #expect(asked.withLock { $0 } == [100])
     }
@@ -86,7 +86,7 @@ import Testing
                 }
                 #expect(objection == (isRefused ? words : nil))
             }
-            // Its mask lets nobody on it write.
+            // The mask of the list allows no writes.
             #expect(Self.objection(kind, 0o750, 1000, 100, isAbove: false) { 44 } == nil)
         }
     }
@@ -106,7 +106,7 @@ import Testing
         let (nobody, group) = unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
         #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is the primary group of '") == true)
         #expect(UserDatabase.primaryGroup(of: nobody) == group)
-        // Nobody has this one.
+        // No user or group has this ID.
         #expect(UserDatabase.otherMember(of: 3_987_654_321, than: nobody) == nil)
         #expect(UserDatabase.primaryGroup(of: 3_987_654_321) == nil)
     }

@@ -10,7 +10,7 @@ import Testing
     import Musl
 #endif
 
-/// Real folders, files and links.
+/// Uses real folders, files and links.
 @Suite struct TrustedPathsTests {
     private let folder: TestFolder
 
@@ -105,7 +105,7 @@ import Testing
             return  // because this file system has no access lists
         }
         expectObjection(to: "a/b/c", on: culprit, "access control list")
-        // The mask of the list is where the group's permissions were.
+        // With an access list, the group's permission bits hold the mask of the list.
         try folder.chmod(culprit, 0o755)
         #expect(try resolve("a/b/c") == folder("a/b/c"))
     }
@@ -159,7 +159,7 @@ import Testing
         expectObjection(to: "link", on: "other", "everybody")
     }
 
-    /// é in one code point and in two are equal strings and different folders.
+    /// é as one code point and as two: equal strings, but different folders.
     @Test func namesAreComparedByTheirBytes() throws {
         try folder.file("\u{E9}/x")
         try folder.file("e\u{301}/x")

@@ -12,7 +12,7 @@ import Testing
     import Musl
 #endif
 
-/// What is noted, what is news, and whose a descriptor is.
+/// The recorded events, the news of watches, and the owners of descriptors.
 @Suite(.timeLimit(.minutes(10))) struct LoadWatchesTests {
     private final class Bell: Sendable {
         let rings = ConditionLock(0)
@@ -63,7 +63,7 @@ import Testing
     @Test func inAPauseWhatCanBeWrittenIsToldAndWhatCanBeReadWaits() throws {
         let pair = try WatchedSocketPair()
         let watches = bell.watches()
-        // Full, so that only reading is possible.
+        // Fills the socket, so that it is only readable.
         let room = [UInt8](repeating: 0, count: 1 << 16)
         while unsafe send(pair.plugins, room, room.count, CInt(MSG_DONTWAIT)) > 0 {}
         pair.send("x")
@@ -100,7 +100,8 @@ import Testing
         let next = second.watches()
         let number = dup(pairs[0].plugins)
         #expect(first.watch(number, for: .readable) == 0)
-        // The same number, as after close(2) and open(2), which no test can count on while others run.
+        // Assigns the same number, as after close(2) and open(2). While other tests run, those calls may return other
+        // numbers.
         #expect(dup2(pairs[1].plugins, number) == number)
         #expect(next.watch(number, for: .readable) == 0)
         #expect(bell.closed.withLock { $0 } == [number])
@@ -131,7 +132,7 @@ import Testing
         close(number)
     }
 
-    /// The poller has heard of the old watch, and tells of it when the new one is armed.
+    /// The poller recorded an event of the old watch, and reports it when the new watch is armed.
     @Test func whatIsToldOfAWatchThatWasGivenUpIsNotTheNextOnes() throws {
         let pair = try WatchedSocketPair()
         let watches = bell.watches()

@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-/// A network plugin that has no thread: the host watches its socket and its timers.
+/// A network plugin without a thread: the host watches its socket and its timers.
 @Suite(.timeLimit(.minutes(10))) struct LineTests {
     private let plugin: Plugin
 
@@ -165,14 +165,14 @@ import Testing
         #expect(client.events.last == .finished)
     }
 
-    // MARK: Many at once
+    // MARK: Many loads
 
     @Test func twoHundredLoadsWaitOnNoThread() throws {
         let pairs = try (0..<200).map { _ in try WatchedSocketPair() }
         let attempts = try pairs.enumerated().map { number, pair in try attempt(pair, "\(number)") }
         for attempt in attempts { attempt.start() }
         var random = SeededGenerator(seed: 3)
-        // All of them wait for their peers now.
+        // All loads now wait for their peers.
         for (number, pair) in pairs.enumerated() { #expect(WatchedSocketPair.line(from: pair.tests) == "\(number)") }
         for round in 0..<5 { for number in pairs.indices.shuffled(using: &random) { pairs[number].send("\(number) in \(round)\n") } }
         for (number, attempt) in attempts.enumerated() where number % 3 == 0 { attempt.attempt.end(with: PluginCancelTests.cancelled) }

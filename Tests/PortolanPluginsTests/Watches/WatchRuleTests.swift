@@ -14,9 +14,9 @@ import Testing
     import Musl
 #endif
 
-/// What a plugin may do wrong with `portolan.watch/1`, and what it gets for it.
+/// Violations of `portolan.watch/1`, and their effects.
 @Suite(.timeLimit(.minutes(10))) struct WatchRuleTests {
-    /// What functions of a plugin, which can hold nothing, work with and write down; the tests that use it come one after another.
+    /// State for the plugin's functions, which can't capture values. The tests that use it run one after another.
     private final class Scene: Sendable {
         let descriptor = ConditionLock<CInt>(-1)
         let answers = ConditionLock<[Int32]>([])
@@ -77,7 +77,7 @@ import Testing
                     let client = unsafe WatchingClient(load)
                     let copies = (0..<DescriptorWatches.limit + 1).map { _ in dup(Answers.number) }
                     for copy in copies { Answers.scene.note(client.watch(copy, 1)) }
-                    // One that is given up makes room.
+                    // Removing a watch makes room for another one.
                     client.unwatch(copies[0])
                     Answers.scene.note(client.watch(copies[DescriptorWatches.limit], 1))
                     client.respond()
@@ -87,7 +87,7 @@ import Testing
             #expect(answers == Array(repeating: 0, count: DescriptorWatches.limit) + [EMFILE, 0])
         }
 
-        /// The load that has it goes on, and the other one is told.
+        /// The load with the first watch continues, and the other load gets an error.
         @Test func aDescriptorOfAnotherLoadIsAnError() throws {
             let pair = try WatchedSocketPair()
             let other = DescriptorWatches(whenReady: {}, whenClosed: { _ in })
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    // MARK: Breaches
+    // MARK: Violations
 
     private func expectViolation(_ plugin: InProcessPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
@@ -147,7 +147,8 @@ import Testing
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Closing {
         private static let scene = Scene()
 
-        /// Its number may be another's by then: the load hears nothing more, and its author does.
+        /// The number may belong to another descriptor by then, so the load receives no more events. The log reports
+        /// the error to the author.
         @Test func aDescriptorThatIsClosedWhileItIsWatchedIsReported() throws {
             let pair = try WatchedSocketPair()
             let log = RecordingLog()
@@ -203,12 +204,13 @@ import Testing
         }
     }
 
-    // MARK: Turns
+    // MARK: Fairness
 
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Fairness {
         private static let scene = Scene()
 
-        /// As many loads as a plugin has threads wake themselves for ever: another one of it is called all the same.
+        /// As many loads as a plugin has threads wake themselves forever. The host still calls another load of the
+        /// plugin.
         @Test func loadsThatWakeThemselvesLeaveTurnsToOthers() throws {
             Self.scene.reset(0)
             let plugin = unsafe try InProcessPlugin(
@@ -235,7 +237,7 @@ import Testing
     }
 }
 
-/// A load's client with what it may have watched.
+/// A load's client with its functions for watches.
 @safe
 private struct WatchingClient {
     private let client: UnsafeMutablePointer<portolan_client>

@@ -8,7 +8,7 @@ import Testing
     import Musl
 #endif
 
-/// Two sockets that are connected with each other: one for a plugin, one for the test.
+/// A pair of connected sockets: one for a plugin, one for the test.
 final class WatchedSocketPair: Sendable {
     let plugins, tests: CInt
 
@@ -31,7 +31,7 @@ final class WatchedSocketPair: Sendable {
         #expect(unsafe write(socket, bytes, bytes.count) == bytes.count)
     }
 
-    /// Waits for a line.
+    /// Reads a line and drops its end.
     static func line(from socket: CInt) -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0

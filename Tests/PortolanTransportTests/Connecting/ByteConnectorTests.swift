@@ -9,9 +9,9 @@ import Testing
 @testable import PortolanCore
 @testable import PortolanTransport
 
-/// Byte connections as a protocol other than HTTP uses them.
+/// Byte connections for a protocol other than HTTP.
 @Suite("Byte connections", .timeLimit(.minutes(1))) struct ByteConnectorTests {
-    /// More than the buffers of two sockets take.
+    /// More bytes than the buffers of two sockets hold.
     private static let large = [UInt8]("start\r\n\r\n".utf8) + [UInt8](repeating: 0x2A, count: 24 << 20)
 
     enum Way: CaseIterable { case clear, tls }
@@ -42,7 +42,7 @@ import Testing
     @Test("TLS starts on an open connection, after everything that was written in clear")
     func startTLS() async throws {
         let isWritten = try Gate()
-        // The client's clear bytes fill the socket before the server reads any.
+        // The client's cleartext bytes fill the socket before the server reads any.
         let server = try await SecureServer("good") {
             $0.prelude = [.send(text: "ready\r\n"), .wait(isWritten), .receive(Self.large.count)]
         }
@@ -87,7 +87,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Somebody between could add bytes to the server's agreement: they never count as protected.
+    /// An attacker on the path could add bytes to the server's agreement. These bytes never count as protected.
     @Test("Clear bytes behind the server's agreement break the handshake")
     func startTLSWithInjectedBytes() async throws {
         let isAsked = try Gate()
@@ -109,7 +109,7 @@ import Testing
         try await server.stop()
     }
 
-    /// epoll(7) reports the end of a socket again and again.
+    /// epoll(7) reports the end of a socket repeatedly.
     @Test("A server that closes in the handshake keeps nobody busy, before the connection is closed", .timeLimit(.minutes(1)))
     func closedInTheHandshake() async throws {
         let isAsked = try Gate()
@@ -149,7 +149,7 @@ import Testing
         let isWaiting = try Gate()
         let server = try await SecureServer("good") { $0.prelude = [.wait(isWaiting), .send(text: "ready")] }
         let client = try Client()
-        // The context is there: the handshake begins in the turn in which it is asked for.
+        // The context is ready, so the handshake begins in the same event loop iteration as the request for it.
         _ = try await client.context().get()
         let opened = try await client.open(to: server.port, offering: nil).get()
         let isSecured = try Gate()
@@ -187,7 +187,7 @@ import Testing
         for isResumed in [false, true] {
             let opened = try await client.open(to: server.port, offering: []).get()
             #expect(opened.value.security?.isResumed == isResumed)
-            // Tickets of TLS 1.3 come behind the handshake.
+            // TLS 1.3 sends tickets after the handshake.
             client.inTurn {
                 opened.value.transport.hand(to: client)
                 opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
@@ -220,7 +220,7 @@ import Testing
     }
 }
 
-/// A program's side of byte connections: a loop, a connector, and what was read.
+/// A program that uses byte connections: a loop, a connector, and the bytes that were read.
 private final class Client: ByteConnectionReceiver, Sendable {
     private struct State {
         var text = ""
@@ -247,7 +247,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
         }
     }
 
-    /// Has `body` called in the turn in which `text` comes.
+    /// Calls `body` on the event loop when `text` arrives.
     func whenReceiving(_ text: String, _ body: @escaping @Sendable () -> Void) { trigger.withLock { $0 = (text, body) } }
 
     var text: String { state.state.text }
@@ -275,7 +275,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
 
     static func peer(_ host: String, _ port: Int) -> TLSPeer { TLSPeer(host: host, port: port, description: "the server") }
 
-    /// - Parameters: called in the same turn, before and after the handshake is asked for.
+    /// - Parameters: closures that run on the event loop, directly before and after the request for the handshake.
     func secure(
         _ opened: TurnBound<OpenConnection>, port: Int, after before: @escaping @Sendable () -> Void,
         then after: @escaping @Sendable () -> Void = {}

@@ -7,10 +7,10 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Connection attempts", .timeLimit(.minutes(1))) struct ConnectionAttemptTests {
-    /// When an attempt is cancelled, whose look-up has not begun.
+    /// The moment at which an attempt is cancelled. Its look-up has not begun.
     enum Moment: CaseIterable {
         case atOnce, inTheNextTurn
-        /// The origin's address is asked for behind a connection to a SOCKS5 proxy.
+        /// The origin's address is looked up after the connection to a SOCKS5 proxy.
         case behindTheProxy
     }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Looking up names", .timeLimit(.minutes(10))) struct NameServiceTests {
-    /// More of them than there are processors.
+    /// More of these names than there are processors.
     @Test func namesThatHangHoldUpNoOther() async throws {
         let held = HeldNames()
         defer { held.letGo() }
@@ -41,7 +41,7 @@ import Testing
         held.letGo()
         _ = try await last
         #expect(held.lookedUp == ["slow", "last"])
-        // The next one to ask for it begins anew.
+        // The next request for the name starts a new look-up.
         _ = try await names.addresses(of: "given-up")
     }
 
@@ -66,7 +66,7 @@ import Testing
         held.letGo()
         for await _ in ends {}
         #expect(held.lookedUp == ["slow.test"])
-        // An answer is not kept.
+        // The resolver does not cache addresses.
         _ = try await names.addresses(of: "slow.test")
         #expect(held.lookedUp.count == 2)
         #expect(answers.withLock { $0 } == 10)

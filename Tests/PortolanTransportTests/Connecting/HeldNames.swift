@@ -5,7 +5,7 @@ import TestThreads
 
 @testable import PortolanTransport
 
-/// A look-up that answers 127.0.0.1, but holds names that begin with `slow` until it is told to let them go.
+/// A look-up that returns 127.0.0.1. Names that begin with `slow` block until `letGo()`.
 final class HeldNames: Sendable {
     private struct State {
         var lookedUp: [String] = []
@@ -14,12 +14,12 @@ final class HeldNames: Sendable {
 
     private let monitor = ConditionLock(State())
 
-    /// In the order in which their look-ups began.
+    /// The names in the order in which their look-ups began.
     var lookedUp: [String] { monitor.withLock { $0.lookedUp } }
 
     func letGo() { monitor.withLockBroadcasting { $0.isHolding = false } }
 
-    /// Blocks a thread of its own until so many look-ups have begun, but not for ever.
+    /// Waits on a separate thread until `count` look-ups have begun, for at most 30 seconds.
     func haveBegun(_ count: Int) async throws -> Bool {
         try await inOwnThread { [self] in monitor.wait(atMost: .seconds(30)) { $0.lookedUp.count >= count ? true : nil } ?? false }
     }
@@ -36,7 +36,7 @@ final class HeldNames: Sendable {
 
 extension DNSResolver {
     func addresses(of name: String) async throws -> [SocketAddress] {
-        // Not a continuation, which traps where it is resumed twice.
+        // Not a continuation, because a continuation traps if it is resumed twice.
         let (answers, asker) = AsyncStream.makeStream(of: Answer.self)
         _ = find(name) { asker.yield($0) }
         for await answer in answers { return try answer.get() }

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("no_proxy")
 struct ProxyExceptionsTests {
-    /// A list, a host as in a URL, and whether the list has it. curl 7.88 reads the last ones otherwise, the others alike (run).
+    /// A list, a host as in a URL, and whether the list contains the host. curl 7.88 treats the last rows differently
+    /// and the others in the same way (measured).
     private static let rows: [(list: String, host: String, isListed: Bool)] = [
         ("", "h", false), ("*", "h", true), ("*", "[::1]", true),
         ("a,*", "h", false), ("*.test", "a.test", false),
@@ -30,7 +31,7 @@ struct ProxyExceptionsTests {
         ("fd00::/8", "[fe80::1]", false), ("::ffff:127.0.0.1", "127.0.0.1", false), ("1.2.3.4", "h1.2.3.4", false),
         ("2.3.4", "a.2.3.4", true),
         ("münchen", "h", false), ("\u{0}", "h", false),
-        // Unlike curl.
+        // Different from curl.
         (" * ", "1.2.3.4", true), ("127.0.0.0/8x", "127.0.0.1", false), ("0:0::1", "[::1]", true),
         ("0.0.0.0/0", "9.9.9.9", true), ("[::1]", "[::1]", true), ("fd00::/8", "[fd12::1]", true), ("::/0", "[fe80::1]", true),
     ]

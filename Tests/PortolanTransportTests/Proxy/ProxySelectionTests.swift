@@ -7,13 +7,13 @@ import Testing
 
 @Suite("Which proxy for which URL")
 struct ProxySelectionTests {
-    /// Variables, a URL, and the proxy for it; `nil`: straight to the origin.
+    /// Variables, a URL, and the proxy for it; `nil` means a direct connection to the origin.
     private static let rows: [([String: String], String, String?)] = [
         ([:], "http://h/", nil),
         ([:], "https://h/", nil),
         (["http_proxy": "p:1"], "http://h/", "http://p:1"),
         (["http_proxy": "p:1"], "https://h/", nil),
-        // What a CGI program's client can set never counts.
+        // A variable that the client of a CGI program can set never counts.
         (["HTTP_PROXY": "p:1"], "http://h/", nil),
         (["HTTP_PROXY": "p:1"], "https://h/", nil),
         (["HTTP_PROXY": "evil:1", "http_proxy": "p:1"], "http://h/", "http://p:1"),
@@ -28,7 +28,7 @@ struct ProxySelectionTests {
         (["all_proxy": "p:1", "ALL_PROXY": "q:1"], "http://h/", "http://p:1"),
         (["http_proxy": "p:1", "all_proxy": "q:1"], "http://h/", "http://p:1"),
         (["http_proxy": "p:1", "all_proxy": "q:1"], "https://h/", "http://q:1"),
-        // An empty one is none.
+        // An empty variable names no proxy.
         (["http_proxy": "", "all_proxy": "q:1"], "http://h/", "http://q:1"),
         (["https_proxy": "", "HTTPS_PROXY": "q:1"], "https://h/", "http://q:1"),
         (["all_proxy": "", "ALL_PROXY": ""], "http://h/", nil),

@@ -14,16 +14,16 @@ struct SOCKS5NegotiationTests {
             to: destination, port: 0x1F90, through: Proxy(kind: .socks5(.byProxy), host: "p.test", port: 1080, credential: login))
     }
 
-    /// What a negotiation comes to: what it sends after the greeting, and how it ends.
+    /// The outcome of a negotiation: the bytes that it sends after the greeting, and its end.
     private struct Outcome: Equatable {
         var sent: [[UInt8]] = []
         var isEstablished = false
         var error: LoadError?
-        /// How many bytes were taken.
+        /// The number of bytes that were consumed.
         var taken = 0
     }
 
-    /// Feeds the input in pieces of a size.
+    /// Feeds the input in pieces of `size` bytes.
     private static func run(_ negotiation: SOCKS5Negotiation, _ input: [UInt8], by size: Int) -> Outcome {
         var (negotiation, outcome) = (negotiation, Outcome())
         for start in stride(from: 0, to: input.count, by: size) {
@@ -108,7 +108,7 @@ struct SOCKS5NegotiationTests {
         }
     }
 
-    /// What a hostile or mistaken server sends, with a log-in on offer or not, the code, and words of the message.
+    /// The bytes of a hostile or incorrect server, whether a log-in was offered, the code, and words of the message.
     private static let failures: [(input: [UInt8], hasLogin: Bool, code: LoadError.Code, words: String)] = [
         ([4], false, .socksFailed, "version is 4"), ([0x48, 0x54], false, .socksFailed, "version is 72"),
         ([5, 1], false, .socksFailed, "method 1"),

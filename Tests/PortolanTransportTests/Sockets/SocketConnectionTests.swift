@@ -10,10 +10,10 @@ import Testing
 @testable import PortolanCore
 @testable import PortolanTransport
 
-/// One socket, its loop, and threads that see to it.
+/// One socket, its loop, and threads that wait for it.
 @Suite("Sockets of a loop", .timeLimit(.minutes(10)))
 struct SocketTransportTests {
-    /// A transport over one end of a pair, whose other end is the test's.
+    /// A transport over one end of a pair. The test uses the other end.
     struct SocketFixture: Sendable {
         let loop: SocketEventLoop
         let pair: SocketPair
@@ -29,14 +29,15 @@ struct SocketTransportTests {
             loop.inTurn { transport.start(for: receiver) }
         }
 
-        /// In a turn only.
+        /// Use it on the event loop only.
         var transport: SocketConnection { bound.value }
 
         func write(_ bytes: [UInt8]) {
             loop.inTurn { transport.write(bytes) }
         }
 
-        /// A thread waits for the socket; returns when it is about to sleep, with a task that ends when it gives up.
+        /// Lets a thread wait for the socket. Returns when the thread is about to sleep. The task ends when the thread
+        /// stops waiting.
         func startCarrier(_ waiter: LoadWaiter? = nil, while isNeeded: @escaping @Sendable () -> Bool) async throws -> Task<Bool, any Error>
         {
             let began = try Gate()
@@ -45,7 +46,7 @@ struct SocketTransportTests {
                     let waiter = waiter ?? LoadWaiter()
                     return loop.inTurn {
                         transport.carryOn(for: waiter) {
-                            // Asked first: what is needed may change as soon as the gate is open.
+                            // Read first, because the condition may change as soon as the gate is open.
                             let isNeeded = isNeeded()
                             began.open()
                             return isNeeded
@@ -94,7 +95,7 @@ struct SocketTransportTests {
         #expect(sent < 8 << 20 && bench.pair.receive(sent).count == sent)
     }
 
-    /// What is wrong with a file is not the socket's fault.
+    /// An error of a file is not an error of the socket.
     @Test func aFileThatCannotBeSentLeavesTheSocketAsItIs() throws {
         let bench = try SocketFixture()
         bench.loop.inTurn {
@@ -147,7 +148,7 @@ struct SocketTransportTests {
         }
         bench.pair.send("held")
         bench.pair.close()
-        // Its end is there to be told again and again.
+        // epoll would report the end of the socket repeatedly.
         #expect(await bench.loop.isQuiet())
         #expect(bench.receiver.report.text.isEmpty && bench.receiver.report.ends == 0)
         bench.loop.inTurn { bench.transport.resume() }
@@ -164,14 +165,14 @@ struct SocketTransportTests {
         #expect(ended.loop.inTurn { !ended.transport.isAlive })
     }
 
-    // MARK: Threads that wait
+    // MARK: Waiting threads
 
     @Test func aWaiterReadsWhatComes() async throws {
         let bench = try SocketFixture()
         let carrier = try await bench.startCarrier { [bench] in bench.receiver.report.text != "all" }
         bench.pair.send("all")
         #expect(try await carrier.value)
-        // Nobody has left it: the loop goes on.
+        // The socket stays open, and the loop continues with it.
         bench.pair.close()
         while bench.receiver.report.ends == 0 { await Task.yield() }
         #expect(bench.receiver.report.text == "all")
@@ -214,7 +215,7 @@ struct SocketTransportTests {
         #expect(try await carrier.value)
     }
 
-    /// Its load may have left the socket, and another load, whose thread waits, too, have got it.
+    /// The first load may have released the socket, and another load with a waiting thread may have acquired it.
     @Test func aSocketHasOneWaiterAtATime() async throws {
         let ended = try Gate()
         let bench = try SocketFixture { if $0.ends > 0 { ended.open() } }

@@ -5,20 +5,20 @@ import Glibc
 @testable import PortolanTransport
 
 extension SocketEventLoop {
-    /// Has `body` run in a turn of the calling thread's.
+    /// Runs `body` on the event loop, on the calling thread.
     func inTurn<Value>(_ body: () throws -> Value) rethrows -> Value {
         enterInTime()
         defer { leave() }
         return try body()
     }
 
-    /// Whether the loop's thread does next to nothing for a while.
+    /// Whether the loop's thread uses almost no processor time during 200 milliseconds.
     func isQuiet() async -> Bool {
         let before = await processorTime(after: .zero)
         return await processorTime(after: .milliseconds(200)) - before < .milliseconds(50)
     }
 
-    /// Of the loop's thread.
+    /// The processor time of the loop's thread.
     private func processorTime(after delay: Duration) async -> Duration {
         await withCheckedContinuation { continuation in
             _ = inTurn {

@@ -8,10 +8,10 @@ import Testing
 
 @testable import PortolanTransport
 
-/// A loop's turns, its work and its time.
+/// Exclusive use of a loop, its work and its timers.
 @Suite("Loops of sockets", .timeLimit(.minutes(10)))
 struct SocketLoopTests {
-    /// What is touched in turns only: two at once would be seen, by the count or by the flag.
+    /// State that is used on the event loop only. The count or the flag would show two users at once.
     private final class Shared: @unchecked Sendable {  // … because that is what is tested
         var count = 0
         var isBusy = false
@@ -25,7 +25,7 @@ struct SocketLoopTests {
         }
     }
 
-    /// As a connection that answers has another one looked at, of which TLS has read something.
+    /// A connection that handles a response may have another connection checked, of which TLS has read something.
     @Test(arguments: [4, 64]) func aReadInsideAReadChangesNothingThatWasLent(_ size: Int) throws {
         let loop = try SocketEventLoop()
         var seen: [[UInt8]] = []
@@ -114,7 +114,7 @@ struct SocketLoopTests {
         let loop = try SocketEventLoop()
         loop.enterInTime()
         loop.execute {}
-        // Still taken, and then there is work: either keeps a turn from being had at once.
+        // The loop is in use and has queued work. Each of these makes `enter()` return `false`.
         #expect(!loop.enter())
         #expect(loop.isInTurn)
         loop.leave()
@@ -135,7 +135,7 @@ struct SocketLoopTests {
         #expect(wasInTurn.withLock { $0 })
     }
 
-    /// The loop sleeps until the later one then, and has to be woken.
+    /// The loop sleeps until the later timer, so the earlier one must wake it.
     @Test func anEarlierAlarmIsNotLate() async throws {
         let loop = try SocketEventLoop()
         _ = loop.inTurn { loop.schedule(after: .seconds(3_600)) {} }

@@ -6,9 +6,9 @@ import Synchronization
 
 @testable import PortolanTransport
 
-/// Two sockets that are connected with each other: one for a transport, one for the test, which blocks.
+/// Two connected sockets: a nonblocking one for a transport, and a blocking one for the test.
 final class SocketPair: Sendable {
-    /// The transport's; it closes it.
+    /// The socket of the transport, which closes it.
     let ours: CInt
     private let peers: CInt
     private let isOpen = Atomic(true)
@@ -22,7 +22,7 @@ final class SocketPair: Sendable {
         }
         (ours, peers) = (both[0], both[1])
         _ = fcntl(ours, F_SETFL, O_NONBLOCK)
-        // A test that waits for what never comes ends all the same.
+        // A test that waits for bytes that never arrive still ends.
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         unsafe setsockopt(peers, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
@@ -38,8 +38,8 @@ final class SocketPair: Sendable {
         _ = unsafe Glibc.send(peers, bytes, bytes.count, CInt(MSG_NOSIGNAL))
     }
 
-    /// - Parameter size: of each read.
-    /// - Returns: so many bytes, fewer where there are no more.
+    /// - Parameter size: the maximum size of each read.
+    /// - Returns: `count` bytes; fewer at the end of the stream.
     func receive(_ count: Int, size: Int = 64 << 10) -> [UInt8] {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: size)
@@ -55,7 +55,7 @@ final class SocketPair: Sendable {
     var hasEnded: Bool { receive(1).isEmpty }
 }
 
-/// Writes down what a transport reports.
+/// Records the reports of a transport.
 final class RecordingReceiver: ByteConnectionReceiver, Sendable {
     struct Report {
         var text = ""
@@ -67,7 +67,7 @@ final class RecordingReceiver: ByteConnectionReceiver, Sendable {
     private let state = Mutex(Report())
     private let heard: @Sendable (Report) -> Void
 
-    /// - Parameter heard: after each call.
+    /// - Parameter heard: called after each report.
     init(_ heard: @escaping @Sendable (Report) -> Void = { _ in }) { self.heard = heard }
 
     var report: Report { state.withLock { $0 } }

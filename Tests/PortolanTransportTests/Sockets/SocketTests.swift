@@ -6,7 +6,8 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Sockets") struct SocketTests {
-    /// Its number may be another file's by then: TLS sends an alert after a callback has closed the connection.
+    /// Another file may have the descriptor's number by then: TLS sends an alert after a callback has closed the
+    /// connection.
     @Test func aClosedOneMakesNoSystemCall() throws {
         let pair = try SocketPair()
         let socket = Socket(pair.ours)

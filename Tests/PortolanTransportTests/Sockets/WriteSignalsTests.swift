@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanTransport
 
-/// On threads that have SIGPIPE blocked before, where what comes can be looked at.
+/// On threads that already block SIGPIPE, so that a pending signal can be checked.
 @Suite struct WriteSignalsTests {
     private static func isPending(_ signal: CInt = SIGPIPE) -> Bool {
         var pending = sigset_t()

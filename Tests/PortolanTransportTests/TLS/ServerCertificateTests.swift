@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanTransport
 
-/// What is read from certificates, which come from anybody.
+/// Parsing of certificates, which are untrusted input.
 @Suite struct ServerCertificateTests {
     @Test func aCertificateIsReadWhole() throws {
         let certificate = try #require(ServerCertificate(der: try certificates().der("good")))
@@ -27,7 +27,7 @@ import Testing
         #expect(ServerCertificate(der: der + [0]) == nil)
     }
 
-    /// Whatever comes of them, nothing traps.
+    /// Parsing may return anything, but must not trap.
     @Test func changedBytesEndNothing() throws {
         let der = try certificates().der("good")
         for index in der.indices {
@@ -109,7 +109,7 @@ import Testing
         try #require(certificate(dns: dns, addresses: addresses, start: (0x17, "700101000000Z")))
     }
 
-    /// A certificate with these names, unsigned, that is valid from `start` on: its tag and text.
+    /// An unsigned certificate with these names. It is valid from `start`, which has a tag and a text.
     private static func certificate(
         dns: [String] = ["a.test"], addresses: [[UInt8]] = [], start: (tag: UInt8, text: String)
     ) -> ServerCertificate? {
@@ -120,7 +120,7 @@ import Testing
         let names = dns.flatMap { element(0x82, Array($0.utf8)) } + addresses.flatMap { element(0x87, $0) }
         let list = element(0x30, element(0x30, [0x06, 3, 0x55, 0x1D, 0x11] + element(0x04, element(0x30, names))))
         let times = element(0x30, element(start.tag, Array(start.text.utf8)) + element(0x17, Array("490101000000Z".utf8)))
-        // sha256WithRSAEncryption, and a key of its kind.
+        // sha256WithRSAEncryption, and a key of this algorithm.
         let algorithm = element(0x30, [0x06, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x0B, 0x05, 0x00])
         let keyAlgorithm = element(0x30, [0x06, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01, 0x05, 0x00])
         let key = element(0x30, keyAlgorithm + element(0x03, [0, 0x30, 6, 0x02, 1, 3, 0x02, 1, 3]))

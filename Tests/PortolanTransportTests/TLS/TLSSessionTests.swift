@@ -41,7 +41,7 @@ import Testing
             #expect(carrier.sendCount == count + 1)
             #expect(session.shutDown())
             #expect(carrier.sendCount == count + 1)
-            // The server answers when it has seen the end of TLS: the socket's own has not come.
+            // The server responds when it has received the end of TLS. The end of the socket has not arrived.
             var answer = [UInt8](repeating: 0, count: 4)
             reading: while true {
                 switch unsafe answer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
@@ -109,7 +109,7 @@ import Testing
     }
 }
 
-/// A socket that takes nothing while the valve is closed. For one thread.
+/// A socket that accepts no bytes while the valve is closed. For one thread.
 private final class ValveCarrier: TLSRecordTransport {
     private let socket: Socket
     var isOpen = true

@@ -4,7 +4,7 @@ import Foundation
 import PortolanTestSupport
 import TestThreads
 
-/// Certificates of every kind that the tests need, made by openssl(1) once for all of them.
+/// Certificates of every kind that the tests need. openssl(1) creates them once for all tests.
 package final class Certificates: Sendable {
     static let shared = Result { try Certificates() }
 
@@ -29,23 +29,23 @@ package final class Certificates: Sendable {
 
     package func path(_ name: String) -> String { folder.path(of: name) }
 
-    /// What a server shows.
+    /// The chain and the key that a server uses.
     package func files(_ name: String) -> SecureServer.Settings.Certificate { .files(chain: path("\(name).pem"), key: path("\(name).key")) }
 
-    /// The leaf of `name`, or another of its chain.
+    /// A certificate of the chain of `name` in DER; index 0 is the leaf.
     package func der(_ name: String, _ index: Int = 0) throws -> [UInt8] {
         let blocks = try blocks("\(name).pem")
         guard blocks.indices.contains(index) else { throw Failure(log: "\(name).pem has no certificate \(index)") }
         return blocks[index]
     }
 
-    /// The key of `name`, DER.
+    /// The key of `name` in DER.
     package func key(_ name: String) throws -> [UInt8] {
         guard let key = try blocks("\(name).key").first else { throw Failure(log: "\(name).key has no key") }
         return key
     }
 
-    /// What a file in PEM has in it (RFC 7468 §3).
+    /// Decodes the blocks of a PEM file (RFC 7468 §3).
     private func blocks(_ file: String) throws -> [[UInt8]] {
         let text = try String(contentsOfFile: path(file), encoding: .utf8)
         return text.components(separatedBy: "-----BEGIN ").dropFirst().map { block in
@@ -56,7 +56,8 @@ package final class Certificates: Sendable {
 
     package func bytes(_ file: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path(file)))) }
 
-    /// `issue NAME ISSUER FROM UNTIL EXTENSIONS`: a key and a certificate. The chain of an intermediate's leaves is complete.
+    /// `issue NAME ISSUER FROM UNTIL EXTENSIONS` creates a key and a certificate. A leaf of an intermediate gets its
+    /// complete chain.
     private static let script = #"""
         config() {
             printf '%s\n' '[ca]' 'default_ca=d' '[d]' 'new_certs_dir=.' "database=$1.index" "serial=$1.serial" 'default_md=sha256' 'policy=p' \
@@ -108,16 +109,16 @@ package final class Certificates: Sendable {
         """#
 }
 
-/// The certificates, or the failure to make them as the test's own.
+/// Returns the certificates, or throws the error of their creation in the calling test.
 package func certificates() throws -> Certificates { try Certificates.shared.get() }
 
 extension SecureServer {
-    /// - Parameter name: of its certificate.
+    /// - Parameter name: the name of the server's certificate.
     package convenience init(
         _ name: String, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4,
         change: (inout Settings) throws -> Void = { _ in }
     ) async throws {
-        // Making them waits for a process.
+        // Creating the certificates waits for a process.
         var settings = Settings(try await inOwnThread { try certificates().files(name) })
         try change(&settings)
         try self.init(settings, behaviour, on: loopback)

@@ -2,7 +2,8 @@
 
 import CPortolanOpenSSL
 
-/// Writes records that OpenSSL would not write: of TLS 1.3 with TLS_AES_128_GCM_SHA256, from a traffic secret (RFC 8446 §5.2, §7.3).
+/// Writes TLS 1.3 records that OpenSSL would not write. Uses TLS_AES_128_GCM_SHA256 and a traffic secret (RFC 8446
+/// §5.2, §7.3).
 struct RecordSealer {
     private let key: [UInt8]
     private let iv: [UInt8]
@@ -39,7 +40,7 @@ struct RecordSealer {
         return sealed + tag
     }
 
-    /// HKDF-Expand-Label without a context, for no more than a hash has (RFC 8446 §7.1, RFC 5869 §2.3).
+    /// HKDF-Expand-Label without a context, for at most one hash length of output (RFC 8446 §7.1, RFC 5869 §2.3).
     private static func expand(_ secret: [UInt8], _ label: String, _ count: Int) -> [UInt8] {
         let label = Array("tls13 \(label)".utf8)
         let info = [0, UInt8(count), UInt8(label.count)] + label + [0, 1]

@@ -2,14 +2,14 @@
 
 import CPortolanOpenSSL
 
-/// What the connections of a ``SecureServer`` share: SSL_CTX_new(3).
-// @unchecked Sendable … because it does not change once it is made, and OpenSSL counts who holds the context; @safe because nothing unsafe leaves
-// this folder.
+/// State that the connections of a ``SecureServer`` share (SSL_CTX_new(3)).
+// @unchecked Sendable … because it does not change after its creation, and OpenSSL counts the references to the
+// context; @safe because nothing unsafe leaves this folder.
 @safe
 final class SecureContext: @unchecked Sendable {
     let settings: SecureServer.Settings
     let context: OpaquePointer
-    /// As ALPN has them: each behind its length.
+    /// The protocol names in ALPN's format: each name follows its length.
     private let protocols: UnsafeMutableBufferPointer<UInt8>
 
     init(_ settings: SecureServer.Settings) throws {
@@ -82,12 +82,12 @@ final class SecureContext: @unchecked Sendable {
             unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         }
         try check("the roots '\(roots)'", unsafe SSL_CTX_load_verify_file(context, roots))
-        // The context takes the list.
+        // The context takes ownership of the list.
         unsafe SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(roots))
     }
 
     private func setSessions() throws {
-        // Sessions that the server keeps are for clients that know no tickets.
+        // Disables the server's session cache, which serves clients without ticket support.
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, 0)
         try check("the session's context", unsafe SSL_CTX_set_session_id_context(context, "tests", 5))
         if !settings.sendsTickets { _ = unsafe SSL_CTX_set_options(context, portolan_SSL_OP_NO_TICKET()) }
@@ -139,7 +139,7 @@ final class SecureContext: @unchecked Sendable {
 
 /// ERR_get_error(3)
 enum OpenSSLErrors {
-    /// The reason of the last error of this thread; its errors are forgotten.
+    /// Returns the reason of this thread's last error, and clears the thread's error queue.
     static func takeReason() -> String? {
         let error = ERR_peek_last_error()
         ERR_clear_error()
@@ -149,7 +149,7 @@ enum OpenSSLErrors {
 }
 
 extension ServerError {
-    /// What OpenSSL would not take.
+    /// An argument that OpenSSL rejected.
     init(openSSL what: String) {
         self.init("OpenSSL does not take \(what): \(OpenSSLErrors.takeReason() ?? "no reason given")")
     }

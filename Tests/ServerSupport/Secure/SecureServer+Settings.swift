@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SecureServer {
-    /// What a server of TLS shows, and what it takes.
+    /// The TLS settings of a server.
     package struct Settings: Sendable {
-        /// A chain, leaf first, and the leaf's key.
+        /// A certificate chain, leaf first, and the leaf's key.
         package enum Certificate: Sendable {
-            /// In PEM.
+            /// Paths of PEM files.
             case files(chain: String, key: String)
             case der(chain: [[UInt8]], key: [UInt8])
         }
 
-        /// As on the wire (RFC 8446 §4.2.1).
+        /// The values on the wire (RFC 8446 §4.2.1).
         package enum Version: Int32, Sendable {
             case tls10 = 0x0301
             case tls11 = 0x0302
@@ -18,7 +18,7 @@ extension SecureServer {
             case tls13 = 0x0304
         }
 
-        /// Whether clients show who they are; `roots` is a file in PEM.
+        /// Whether clients send a certificate. `roots` is the path of a PEM file.
         package enum ClientCertificates: Sendable {
             case none
             case optional(roots: String)
@@ -26,53 +26,54 @@ extension SecureServer {
         }
 
         package var certificate: Certificate
-        /// What is said and heard in clear before the handshake, as with STARTTLS.
+        /// Steps in clear text before the handshake, as with STARTTLS.
         package var prelude: [ScriptedServer.Step] = []
         package var minimumVersion = Version.tls12
         package var maximumVersion = Version.tls13
-        /// For ALPN (RFC 7301), the best first.
+        /// The ALPN protocols (RFC 7301), in order of preference.
         package var applicationProtocols = ["http/1.1"]
-        /// Whether a client that offers none of ``applicationProtocols`` is refused with no_application_protocol.
+        /// Whether the server refuses a client that offers none of ``applicationProtocols``, with
+        /// no_application_protocol.
         package var requiresApplicationProtocol = false
-        /// Up to TLS 1.2, as openssl-ciphers(1) writes them. Weak ones and short keys are allowed.
+        /// The ciphers up to TLS 1.2, in the format of openssl-ciphers(1). Weak ciphers and short keys are allowed.
         package var ciphers = "DEFAULT"
-        /// Of TLS 1.3; `nil` for OpenSSL's.
+        /// The cipher suites of TLS 1.3. `nil` means OpenSSL's default.
         package var cipherSuites: String?
         package var clientCertificates = ClientCertificates.none
-        /// Whether sessions can be taken up again, which is by tickets only.
+        /// Whether clients can resume sessions. The server supports resumption by tickets only.
         package var sendsTickets = true
-        /// Of each handshake of TLS 1.3.
+        /// The number of tickets after each TLS 1.3 handshake.
         package var ticketCount = 2
         package var sendsCloseNotify = true
-        /// Whether each client is refused with unrecognized_name.
+        /// Whether the server refuses each client with unrecognized_name.
         package var refusesName = false
-        /// The most bytes of a record, 512 to 16384; messages of the handshake go in as many as it takes.
+        /// The maximum bytes of a record, 512 to 16384. A larger handshake message spans several records.
         package var recordLimit: Int?
-        /// In how many bytes a packet the handshake goes; `nil` for as they come.
+        /// The maximum bytes of a packet during the handshake. `nil` means no limit.
         package var packetLimit: Int?
 
         package init(_ certificate: Certificate) { self.certificate = certificate }
     }
 
-    /// What is done with a connection, after the handshake where there is one.
+    /// The server's behaviour on a connection, after the handshake if there is one.
     package enum Behaviour: Sendable {
         case answer(String)
-        /// The moment that something comes. Then the connection is closed.
+        /// Sends the text as soon as a byte arrives, then closes the connection.
         case clear(String)
-        /// Nothing is ever said.
+        /// Never sends anything.
         case silence
-        /// The connection is reset when something comes.
+        /// Resets the connection when a byte arrives.
         case reset
-        /// The connection is closed without a word when something comes.
+        /// Closes the connection when a byte arrives, without sending anything.
         case close
-        /// The connection is closed without close_notify, behind this answer.
+        /// Sends this response, then closes the connection without close_notify.
         case cut(String)
-        /// Over HTTP/1.1 as `answer`; over HTTP/2 each stream is reset with HTTP_1_1_REQUIRED.
+        /// Acts like `answer` over HTTP/1.1. Over HTTP/2, resets each stream with HTTP_1_1_REQUIRED.
         case requireHTTP1(String)
-        /// When the head of a request has come.
+        /// Runs these steps after the head of a request has arrived.
         case script([ScriptedServer.Step])
 
-        /// - Parameter asked: to be called at the first byte of each request.
+        /// - Parameter asked: called at the first byte of each request.
         func steps(applicationProtocol: String?, asked: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
             let start: [ScriptedServer.Step] = [.receive(1), .perform(asked)]
             let head = start + [.receiveThrough("\r\n\r\n")]
@@ -88,7 +89,7 @@ extension SecureServer {
             }
         }
 
-        /// HTTP/2 in bytes (RFC 9113 §3.4, §6.4, §6.5).
+        /// HTTP/2 as raw bytes (RFC 9113 §3.4, §6.4, §6.5).
         private static func refusingStreams(_ asked: @escaping @Sendable () -> Void) -> [ScriptedServer.Step] {
             let settings: UInt8 = 4
             let http11Required: [UInt8] = [0, 0, 0, 0x0D]

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server of TLS in this process, for one test, on OpenSSL and threads of its own: answers each request whose head it can read. It shares no code with
-/// what it tests.
+/// A TLS server in this process for one test, on OpenSSL and its own threads. It responds to each request whose head it
+/// can read. It shares no code with the tested code.
 ///
-/// Everything of it has ended when ``stop()`` returns, and at the latest when it has gone.
+/// ``stop()`` returns after all connections and threads have ended. `deinit` ends them at the latest.
 package final class SecureServer: Sendable {
     package enum Event: Hashable, Sendable {
         case connected
-        /// Beside ``secured(_:)``, with the name that the client has indicated (RFC 6066 §3).
+        /// Accompanies ``secured(_:)``, with the name that the client indicated (RFC 6066 §3).
         case named(String?)
-        /// Beside ``secured(_:)``, where a session was taken up again.
+        /// Accompanies ``secured(_:)`` if the client resumed a session.
         case resumed
-        /// With the common name of the client's certificate.
+        /// The handshake succeeded, with the common name of the client's certificate.
         case secured(String?)
-        /// What OpenSSL says: why the handshake failed, or what the client's alert was.
+        /// The handshake failed, or the client sent an alert; with OpenSSL's reason.
         case failed(String)
-        /// The first byte of a request came, decrypted where there is TLS.
+        /// The first byte of a request arrived, decrypted if the connection uses TLS.
         case asked
         case closed
     }
@@ -27,7 +27,7 @@ package final class SecureServer: Sendable {
     private let host: SecureHost
     private let floor: ServerFloor
 
-    /// - Parameter settings: `nil` for no TLS.
+    /// - Parameter settings: `nil` disables TLS.
     package init(_ settings: Settings?, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4) throws {
         self.loopback = loopback
         host = SecureHost(try settings.map(SecureContext.init), prelude: settings?.prelude ?? [], behaviour)
@@ -41,37 +41,37 @@ package final class SecureServer: Sendable {
 
     package func url(host: String) -> String { "https://\(host):\(port)/" }
 
-    /// Closes all its connections, and waits until its threads have ended.
+    /// Closes all connections and waits until all threads have ended.
     ///
     /// - Throws: `CancellationError`
     package func stop() async throws { try await floor.end() }
 
-    /// Closes the connections that are there.
+    /// Closes the current connections.
     package func closeAll() throws { try floor.closeConnections() }
 
     // MARK: What happened
 
-    /// Of all connections, in their order.
+    /// The events of all connections, in order.
     package var events: [Event] { host.events.state }
 
     package func count(_ event: Event) -> Int { events.count { $0 == event } }
 
-    /// Returns when the event has come so often.
+    /// Waits until the event has occurred `times` times.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled first: a test over its time limit ends.
+    /// - Throws: `CancellationError` if the task is cancelled first, so that a test over its time limit ends.
     package func wait(for event: Event, times: Int = 1) async throws {
         try await host.events.wait { events in events.count { $0 == event } >= times }
     }
 
-    /// Returns when a handshake has failed; the alert has been sent by then.
+    /// Waits until a handshake has failed. The alert has been sent by then.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled first: a test over its time limit ends.
+    /// - Throws: `CancellationError` if the task is cancelled first, so that a test over its time limit ends.
     package func waitForFailure() async throws {
         try await host.events.wait { events in events.contains { if case .failed = $0 { true } else { false } } }
     }
 }
 
-/// What its connections share.
+/// State that the connections of a server share.
 private final class SecureHost: ConnectionHost {
     let events = Observed<[SecureServer.Event]>([])
     private let context: SecureContext?
@@ -103,7 +103,7 @@ private final class SecureHost: ConnectionHost {
             wire.sayGoodbye()
         } catch let failure as SecureWire.Failure {
             note(.failed(failure.reason))
-            // A close with something unread would be a reset, which may overtake the alert.
+            // Closing with unread data would send a reset, which may overtake the alert.
             socket.endSending()
             while try !socket.receive().isEmpty {}
         } catch let error as ServerError {

@@ -3,11 +3,11 @@
 import CPortolanOpenSSL
 import Glibc
 
-/// TLS over a socket, the server's side: SSL_new(3). OpenSSL reads and writes memory, and the socket is ours: so waits end with the server, and nothing
-/// raises SIGPIPE. For one thread.
+/// The server's side of TLS over a socket (SSL_new(3)). OpenSSL reads and writes memory; this class reads and writes
+/// the socket. So waits end when the server is closed, and no write raises SIGPIPE. For use on one thread.
 @safe
 final class SecureWire: Wire {
-    /// TLS can't go on.
+    /// A TLS failure that ends the connection.
     struct Failure: Error {
         let reason: String
     }
@@ -15,14 +15,14 @@ final class SecureWire: Wire {
     private let socket: ServerSocket
     private let context: SecureContext
     private let ssl: OpaquePointer
-    /// From the peer, and to it. They are the connection's.
+    /// Memory buffers for bytes from the peer and to the peer. The SSL object owns them.
     private let incoming: OpaquePointer
     private let outgoing: OpaquePointer
     private var packetLimit: Int?
     private var sealer: RecordSealer?
     private var saidGoodbye = false
 
-    /// - Parameter received: what has already been read from the socket.
+    /// - Parameter received: bytes that were already read from the socket.
     init(_ socket: ServerSocket, _ context: SecureContext, received: [UInt8] = []) throws {
         guard let ssl = unsafe SSL_new(context.context) else { throw ServerError(openSSL: "SSL_new") }
         guard let incoming = unsafe BIO_new(BIO_s_mem()), let outgoing = unsafe BIO_new(BIO_s_mem()) else {
@@ -45,13 +45,13 @@ final class SecureWire: Wire {
 
     deinit { unsafe SSL_free(ssl) }
 
-    /// Whose the connection is.
+    /// The wire that belongs to `ssl`.
     static func of(_ ssl: OpaquePointer) -> SecureWire? {
         guard let own = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
         return unsafe Unmanaged<SecureWire>.fromOpaque(own).takeUnretainedValue()
     }
 
-    // MARK: The handshake, and what came of it
+    // MARK: Handshake and its results
 
     func handshake() throws {
         guard try unsafe perform({ unsafe SSL_do_handshake($0) }) > 0 else { throw ConversationEnd.peerHasGone }
@@ -100,7 +100,7 @@ final class SecureWire: Wire {
         socket.endSending()
     }
 
-    /// The server is being closed: says so, as far as that needs no wait.
+    /// Sends close_notify when the server is being closed, if that is possible without blocking.
     func sayGoodbye() {
         guard context.settings.sendsCloseNotify, !saidGoodbye else { return }
         saidGoodbye = true
@@ -115,18 +115,17 @@ final class SecureWire: Wire {
         try flush()
     }
 
-    /// Calls OpenSSL until it needs nothing more from the peer.
+    /// Repeats an OpenSSL call until OpenSSL needs no more bytes from the peer.
     ///
-    /// - Returns: what it returned; 0 where the peer sends no more.
+    /// - Returns: the result of the call; 0 if the peer has ended its direction.
     private func perform(_ call: (OpaquePointer) -> Int32) throws -> Int32 {
         while true {
             ERR_clear_error()
             let result = unsafe call(ssl)
             let error = unsafe SSL_get_error(ssl, result)
-            // An alert has to go, too.
             if error == SSL_ERROR_SSL {
                 let failure = Failure(reason: OpenSSLErrors.takeReason() ?? "unknown")
-                // The alert goes. `try?` because what failed is known better already.
+                // Sends the alert. `try?` because the reason of the failure is already known.
                 try? flush()
                 throw failure
             }
@@ -140,7 +139,7 @@ final class SecureWire: Wire {
         }
     }
 
-    /// - Returns: false where the peer sends no more.
+    /// - Returns: false if the peer has ended its direction.
     private func fill() throws -> Bool {
         let bytes = try socket.receive()
         _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(incoming, $0.baseAddress, Int32($0.count)) }
@@ -164,7 +163,7 @@ final class SecureWire: Wire {
         return Array(bytes.prefix(Int(max(count, 0))))
     }
 
-    // MARK: What only TLS can do
+    // MARK: TLS steps
 
     func perform(_ step: ScriptedServer.TLSStep) throws {
         switch step {

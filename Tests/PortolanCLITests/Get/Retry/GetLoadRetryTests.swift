@@ -8,9 +8,10 @@ import Testing
 
 @testable import PortolanCLI
 
-/// Which loads ask for another try, and what they have written by then.
+/// The loads that request another try, and their output until then.
 @Suite struct GetLoadRetryTests {
-    /// Loads `x://h/` from a handler that gives `answer`; every retryableFailure is worth another try where `retries` says so.
+    /// Loads `x://h/` from a handler that responds with `answer`. Every retryable failure is worth another try if
+    /// `retries` is `true`.
     private func load(
         _ answer: StubAnswer, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
     ) throws -> (load: GetLoad, setbacks: [RetryableFailure], failure: Failure?) {

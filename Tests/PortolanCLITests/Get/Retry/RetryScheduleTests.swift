@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct RetryScheduleTests {
-    /// How long each try waits that there is, in seconds.
+    /// The wait before each further try, in seconds.
     private func waits(_ schedule: RetrySchedule, after retryableFailure: RetryableFailure = .timedOut) -> [Double] {
         var schedule = schedule
         var (waits, elapsed) = ([Double](), Duration.zero)

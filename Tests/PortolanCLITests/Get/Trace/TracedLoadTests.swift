@@ -9,7 +9,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// What a recording holds of a load.
+/// The contents of a recording of a load.
 @Suite struct TracedLoadTests {
     private let url: URLRecord
     private var load = TracedLoad(began: 1_000_000)
@@ -18,7 +18,7 @@ import Testing
 
     private func response(_ code: Int) -> Response { Response(url: url, status: HTTPResponse.Status(code: code)) }
 
-    /// Each answer takes 500 ms, and all but the last are followed by the same request.
+    /// Each response takes 500 ms, and all but the last are followed by the same request.
     private static func metrics(_ refusals: [Response]) -> LoadMetrics {
         var metrics = LoadMetrics()
         for number in 0...refusals.count {
@@ -32,7 +32,7 @@ import Testing
         return metrics
     }
 
-    /// No time is in two entries, also where an earlier try had the same.
+    /// The times of two entries never overlap, also if an earlier try had the same responses.
     @Test(arguments: [[401], [417], [417, 401], []], [1, 2])
     mutating func theTimesOfRequestsThatAreSentAgainAreTheirOwn(codes: [Int], tries: Int) throws {
         let metrics = Self.metrics(codes.map(response))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// A redirect behind a refusal begins when it came.
+    /// The time of a redirect after a refusal begins when the request was sent again.
     @Test mutating func aRedirectIsTimedFromItsOwnStart() throws {
         var metrics = Self.metrics([response(401)])
         metrics.note(.reused, at: .milliseconds(1000))

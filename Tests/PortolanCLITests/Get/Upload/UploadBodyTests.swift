@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite(.timeLimit(.minutes(10))) struct UploadBodyTests {
-    /// Reads a body to its end, with room for so many bytes at a time.
+    /// Reads a body to its end, in buffers of `capacity` bytes.
     private func text(of body: Body, capacity: Int = 100) async throws -> String {
         let reader = try body.makeReader()
         var all: [UInt8] = []

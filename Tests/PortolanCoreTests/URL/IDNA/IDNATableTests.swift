@@ -22,7 +22,7 @@ import Testing
         #expect(zip(IDNATable.compositions, IDNATable.compositions.dropFirst()).allSatisfy(<))
     }
 
-    /// Asks of the first three and the last two of each run, where another one would be told from it.
+    /// Checks the first three and the last two code points of each run, where a confusion with another run would show.
     @Test func whatOneIsMappedToIsValid() {
         let starts = IDNATable.mapping.map { UInt32($0 & 0x1F_FFFF) }
         for (start, end) in zip(starts, starts.dropFirst() + [0x110000]) {

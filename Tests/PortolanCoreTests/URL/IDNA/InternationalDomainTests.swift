@@ -3,7 +3,7 @@
 import PortolanCore
 import Testing
 
-/// The domain to ASCII of the URL Standard, through the parser.
+/// The "domain to ASCII" algorithm of the URL Standard, through the parser.
 @Suite struct InternationalDomainTests {
     private func host(_ text: String, scheme: String = "http") throws -> String? {
         try URLRecord(parsing: "\(scheme)://\(text)/").host.map(String.init)
@@ -57,7 +57,8 @@ import Testing
     ])
     func validPunycodeStaysAsItIs(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
-    /// Sites have such names, so Unicode's ToASCII has no say in them; what it would object to is said before each.
+    /// Websites have such names, so the parser does not apply Unicode's ToASCII to them. The comment before each group
+    /// names the reason for which ToASCII would refuse it.
     @Test(arguments: [
         // Punycode
         ("xn--", "xn--"), ("a.b.c.XN--pokxncvks", "a.b.c.xn--pokxncvks"), ("xn--a-", "xn--a-"),
@@ -133,7 +134,7 @@ import Testing
         #expect(error?.offset == offset)
     }
 
-    /// One for each of the six conditions, then those that hold for a label because of another one.
+    /// One label for each of the six conditions, then labels to which a condition applies because of another label.
     @Test(arguments: [
         ("1א", 7), ("١", 7), ("אa", 7), ("א-", 7), ("א\u{301}-", 7), ("א1١", 7), ("aא", 7), ("ü.xn--a-0hc", 10), ("א.1", 10), ("a-.א", 7),
         ("0a.א", 7), ("ü.xn--4db.-b", 18), ("a.א.xn--tda.ü-", 20), ("ü。א!", 12),
@@ -156,14 +157,15 @@ import Testing
         #expect(try host(longest)?.utf8.count == 4096)
         let error = #expect(throws: URLSyntaxError.self) { try host(longest + "a") }
         #expect(error?.rule == .domainTooLong)
-        // The soft hyphens count, though they are dropped.
+        // The limit counts the soft hyphens, although mapping drops them.
         let shortForm = #expect(throws: URLSyntaxError.self) { try host("ü" + String(repeating: "\u{AD}", count: 2048)) }
         #expect(shortForm?.rule == .domainTooLong)
         #expect(try host(String(repeating: "a", count: 1 << 20))?.utf8.count == 1 << 20)
         #expect(try host("xn--" + String(repeating: "a", count: 1 << 20))?.utf8.count == 4 + (1 << 20))
     }
 
-    /// What is as slow as the limit allows: many different code points, many marks out of order, what decodes to many.
+    /// The slowest inputs that the limit allows: many different code points, many marks out of order, and labels that
+    /// decode to many code points.
     @Test(
         .timeLimit(.minutes(10)),
         arguments: [
