@@ -135,6 +135,7 @@ format:
 lint: build-tests
 	$(SWIFT) format lint --strict -r $(FORMATTED)
 	/usr/bin/python3 scripts/traps.py
+	/usr/bin/python3 scripts/prose.py
 
 clean:
 	rm -rf .build
