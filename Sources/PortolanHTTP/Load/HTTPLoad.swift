@@ -116,7 +116,6 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         } catch {
             return fail(error)
         }
-        shard.loadCount += 1
         enqueue()
     }
 
@@ -165,10 +164,6 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     /// Ends the load, and its wait for a connection, and closes the body.
     func end() {
-        switch state {
-        case .created, .over: break
-        case .waiting, .evaluatingTrust, .exchanging, .deciding, .askedByProxy, .awaitingBody: shard.loadCount -= 1
-        }
         state = .over
         endWait()
         upload?.close()

@@ -16,8 +16,6 @@ final class HTTPConnectionPools: Sendable {
     final class EventLoopShard: @unchecked Sendable {  // … because the pool is used on its event loop only
         let loop: SocketEventLoop
         fileprivate(set) var pool: ConnectionPool?
-        /// Number of the handler's loads on this event loop that have begun and not ended.
-        var loadCount = 0
         /// The last Content-Type, because responses of a server tend to have the same one.
         var lastType = ParsedType()
 

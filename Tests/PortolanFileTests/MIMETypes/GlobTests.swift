@@ -2,7 +2,6 @@
 
 import Testing
 
-// SPDX-License-Identifier: Apache-2.0
 @testable import PortolanFile
 
 @Suite struct GlobTests {
