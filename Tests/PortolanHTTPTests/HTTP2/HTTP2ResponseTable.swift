@@ -90,6 +90,8 @@ extension HTTP2AnswerRow {
 
     static let malformed: [HTTP2AnswerRow] = [
         malformed("content before the head", .contentBeforeHead, F.data("hello")),
+        malformed("content before the head, of no bytes", .contentBeforeHead, F.data("")),
+        malformed("content of no bytes behind an interim response", .contentBeforeHead, head((":status", "103")) + F.data("")),
         malformed("a name in capitals", .fieldName, head(ok, ("X-A", "b"), ends: true)),
         malformed("a name with a blank", .fieldName, head(ok, ("x a", "b"), ends: true)),
         malformed("a name that is no token", .fieldName, head(ok, ("x(a", "b"), ends: true)),

@@ -117,11 +117,12 @@ extension HTTP2Connection: ByteConnectionReceiver {
         return feedSession(bytes.extracting(fed..<bytes.byteCount))
     }
 
-    /// Fails a stream whose content arrives before its head. nghttp2 treats this as a connection error, but it is a
-    /// stream error (RFC 9113 §8.1.1). nghttp2 decides about frames that are too long.
+    /// Fails a stream whose content arrives before its final head, also content of no bytes. nghttp2 treats the first
+    /// case as a connection error and overlooks the second, but both are stream errors (RFC 9113 §8.1.1). nghttp2
+    /// decides about frames that are too long or interrupt a field section.
     private func failPrematureContent(_ frame: HTTP2Frame) {
         guard isActive, frame.type == .data, frame.length <= HTTP2Frame.mostLength, let stream = streams.find(frame.stream),
-            !stream.hasBegun
+            !stream.hasBegun || stream.isInHead && receiving.section == nil
         else { return }
         stream.contentIsPremature()
     }

@@ -215,6 +215,9 @@ extension HTTP2Stream {
     /// Whether the first byte of a response has arrived.
     var hasBegun: Bool { reader.hasBegun }
 
+    /// Whether the final head has yet to arrive.
+    var isInHead: Bool { reader.isInHead }
+
     func begin() { reader.begin() }
 
     func makeSection() -> HTTP2FieldSection { reader.makeSection() }
