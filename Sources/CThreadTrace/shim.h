@@ -57,6 +57,16 @@ static inline int portolan_get_limits(pid_t process, struct portolan_limits *lim
     return 0;
 }
 
+/* Whether this process may have less memory (RLIMIT_DATA, RLIMIT_AS) than `limits` say. Safe in a signal handler. */
+static inline int portolan_has_less_memory(const struct portolan_limits *limits) {
+    const int numbers[] = { RLIMIT_DATA, RLIMIT_AS };
+    for (int i = 0; i < 2; i++) {
+        uint64_t pair[2] = { 0, 0 };
+        if (syscall(SYS_prlimit64, 0, numbers[i], (void *)0, pair) == 0 && pair[0] < limits->soft[numbers[i]]) return 1;
+    }
+    return 0;
+}
+
 /* Sets those of `process` that are not as in `limits`. Returns how many were not, or -1 where one can't be set. */
 static inline int portolan_restore_limits(pid_t process, const struct portolan_limits *limits) {
     struct portolan_limits now;

@@ -127,18 +127,19 @@ import Testing
         #expect(contradictions.note(other) == other)
     }
 
-    @Test func aCrashThatWasCutOffIsStillOne() {
-        let head: [UInt8] = [1, 11, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
+    @Test func aCrashThatWasCutOffIsStillOne() throws {
+        let head: [UInt8] = [1, 11, 0, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
         let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"
-        let report = CrashReport.read(head + Array(lines.utf8))
-        #expect(report.what == "at the address 0xbeef")
+        let report = try #require(CrashReport(head + Array(lines.utf8)))
+        #expect(report.signal == 11 && report.what == "at the address 0xbeef" && !report.isStarved)
         // A return address is the address after the call.
         let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)
         var names = StackNames(program: "/no/such/program")
         let told = report.stack?.told(by: &names, library: nil)
         #expect(told?.lines == ["+0xbeef (in lib (1).so)"] && told?.function == "+0xbeef (in lib (1).so)")
-        for count in 0..<head.count { #expect(CrashReport.read(Array(head.prefix(count))).what == nil) }
+        for count in 0..<head.count { #expect(CrashReport(Array(head.prefix(count))) == nil) }
+        #expect(CrashReport([1, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0])?.isStarved == true)
     }
 
     /// addr2line(1), with the options `-a -f -C -i`.

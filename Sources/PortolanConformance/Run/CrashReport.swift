@@ -8,14 +8,18 @@ import CThreadTrace
     import Musl
 #endif
 
-/// The information that a crashing process leaves: the address, and the place in the code.
-enum CrashReport {
+/// The information that a crashing process leaves: the address, the place in the code, and whether its memory was
+/// limited.
+struct CrashReport {
     private static let mark: UInt8 = 0x01
     private static let signals = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS]
 
     /// The memory that the handler writes to; set once before the handler is installed.
     // … because a signal handler can access nothing else
     nonisolated(unsafe) private static var words: UnsafeMutablePointer<portolan_last_words>?
+    /// The limits of this process before the plugin's code ran; set with `words`.
+    // … because a signal handler can access nothing else
+    nonisolated(unsafe) private static var limits = portolan_limits()
 
     /// Installs handlers that write a crash of this process to the call log. The signal then ends the process as usual.
     static func arm(_ callLog: CallLog) {
@@ -24,6 +28,7 @@ enum CrashReport {
         unsafe write(0, nil, nil, to: callLog.lastWords)
         callLog.clear()
         unsafe words = unsafe callLog.lastWords
+        _ = unsafe portolan_get_limits(0, &limits)
         // A separate stack, because the thread's stack may have caused the crash.
         var stack = unsafe stack_t()
         unsafe stack.ss_size = 1 << 16
@@ -50,19 +55,29 @@ enum CrashReport {
         to words: UnsafeMutablePointer<portolan_last_words>
     ) {
         var address = unsafe information.map { unsafe UInt(bitPattern: $0.pointee._sifields._sigfault.si_addr) } ?? 0
-        var head: (UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number))
-        unsafe portolan_add_words(words, &head, 2)
+        let isStarved: UInt8 = unsafe portolan_has_less_memory(&limits) == 0 ? 0 : 1
+        var head: (UInt8, UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number), isStarved)
+        unsafe portolan_add_words(words, &head, 3)
         unsafe portolan_add_words(words, &address, 8)
         unsafe portolan_write_stack(words, context)
     }
 
-    /// - Returns: The signal, the address in words, and the stack without the handler's own frames.
-    static func read(_ bytes: [UInt8]) -> (signal: Int32?, what: String?, stack: CrashStack?) {
-        guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, nil, nil) }
-        let number = Int32(bytes[start + 1])
-        let address = bytes[(start + 2)..<(start + 10)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let what = number == SIGSEGV || number == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
-        return (number, what, stack(of: bytes[(start + 10)...]))
+    let signal: Int32
+    /// The address in words, for the signals that have one.
+    let what: String?
+    /// Whether the process had a lower limit of memory than before the plugin's code ran.
+    let isStarved: Bool
+    /// The stack without the handler's own frames.
+    let stack: CrashStack?
+
+    /// `nil` if the process left nothing.
+    init?(_ bytes: [UInt8]) {
+        guard let start = bytes.firstIndex(of: Self.mark), bytes.count >= start + 11 else { return nil }
+        signal = Int32(bytes[start + 1])
+        isStarved = bytes[start + 2] != 0
+        let address = bytes[(start + 3)..<(start + 11)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        what = signal == SIGSEGV || signal == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
+        stack = Self.stack(of: bytes[(start + 11)...])
     }
 
     private static func stack(of bytes: ArraySlice<UInt8>) -> CrashStack? {

@@ -30,7 +30,8 @@ struct StandingState {
     /// - Returns: Whether the supervisor of the check can run more checks.
     mutating func review(_ outcome: inout Supervisor.Outcome) -> Bool {
         guard let library else { return true }
-        if let lack = outcome.result.lack, outcome.result.verdict == .skipped, lack == .later || hasRunPlugin {
+        let result = outcome.result
+        if let lack = result.lack, result.verdict == .skipped || result.verdict == .crashed, lack == .later || hasRunPlugin {
             outcome.result.fail("the judge lacked what it had before the plugin's code ran: \(outcome.result.note ?? "")")
         }
         // If no process was made, no code of the plugin ran.

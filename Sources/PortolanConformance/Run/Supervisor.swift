@@ -138,16 +138,17 @@ final class Supervisor {
         {
             return result
         }
-        let (reported, what, stack) = CrashReport.read(callLog.lastBytes)
-        if report.wasEnded, reported == nil {
+        let crash = CrashReport(callLog.lastBytes)
+        if report.wasEnded, crash == nil {
             return CheckResult(
                 rule, .hung, note: "it was ended after \(ValueFormatting.time(time))\(CallLogEntry.place(after: callLog.lines))")
         }
-        var words = [name(of: report.status, reported)]
-        if let what { words.append(what) }
+        var words = [name(of: report.status, crash?.signal)]
+        if let what = crash?.what { words.append(what) }
         if case .forged = content { words.append("something other than the judge left a result") }
         var result = CheckResult(rule, .crashed, note: words.joined(separator: ", "))
-        result.crashStack = stack
+        result.crashStack = crash?.stack
+        if crash?.isStarved == true { result.lack = .later }
         return result
     }
 

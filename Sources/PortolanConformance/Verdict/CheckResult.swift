@@ -17,7 +17,7 @@ public struct CheckResult: Hashable, Sendable {
     public internal(set) var duration: Duration
     /// Whether an instance or a load remains that the runner did not end. Memory that it holds is not a leak.
     var hasLeftOpen = false
-    /// When the runner itself lacked a system resource, if the check was skipped for that reason.
+    /// When the runner itself lacked a system resource, if the check was skipped or crashed for that reason.
     var lack: Lack?
     /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
     /// report.
