@@ -111,10 +111,6 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
         return self
     }
 
-    func start() {
-        if let transaction { sendHead(transaction.preparedRequest) }
-    }
-
     func resumeReading() {
         guard isPaused else { return }
         isPaused = false
@@ -170,13 +166,16 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
 // MARK: Sending
 
 extension HTTP1Connection {
-    private func sendHead(_ preparedRequest: PreparedRequest) {
+    /// Sends the head of the request, and then its body.
+    func start() {
+        guard let transaction else { return }
         guard let transport else { return fail(LoadError(.connectionLost, message: "the connection to \(key) is closed")) }
+        let preparedRequest = transaction.preparedRequest
         let head: RequestHeadWriter
         do throws(LoadError) {
             head = try preparedRequest.http1Head(namingWholeURL: key.usesAbsoluteForm)
         } catch {
-            return fail(error)
+            return fail(error, eligibility: .seen)  // another try would fail, too
         }
         let bytes = head.bytes()
         sentBytes += Int64(bytes.count)
@@ -192,7 +191,7 @@ extension HTTP1Connection {
         } else {
             sending = .done
             transport.write(bytes)
-            transaction?.requestIsSent()
+            transaction.requestIsSent()
         }
     }
 

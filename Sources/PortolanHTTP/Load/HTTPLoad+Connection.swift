@@ -5,7 +5,9 @@ import PortolanHTTPSyntax
 import PortolanTransport
 
 extension HTTPLoad: ConnectionRequester {
-    var isRepeatable: Bool { request.method.isIdempotent && resends.retriesUnanswered }
+    var isRepeatable: Bool {
+        request.method.isIdempotent && resends.retriesUnanswered && request.body?.isRewindable != false
+    }
 
     func didQueue(_ wait: QueueWait) {
         guard case .waiting = state, place != .queue else { return }

@@ -135,12 +135,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     }
 
     private func read(atMost limit: Int) {
-        guard let session = sessions.last else { return readPlain(atMost: min(readSize, limit)) }
-        readSecure(session, atMost: min(readSize, Self.secureReadSize, limit))
-    }
-
-    private func readPlain(atMost size: Int) {
-        switch unsafe sockets.receive(atMost: size, { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
+        if let session = sessions.last { return readSecure(session, atMost: min(readSize, Self.secureReadSize, limit)) }
+        switch unsafe sockets.receive(atMost: min(readSize, limit), { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
         case .moved, .wouldBlock: break
         case .end: end(failure)
         case .failed(let error): end(failure ?? error)

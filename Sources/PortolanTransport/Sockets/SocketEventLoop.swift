@@ -225,24 +225,21 @@ extension SocketEventLoop {
     func receive(
         atMost size: Int, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult, _ body: (borrowing RawSpan) -> Void
     ) -> TransferResult {
-        guard !isReceiving else {
-            let own = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
-            defer { unsafe own.deallocate() }
-            return unsafe receive(into: own, read, body)
+        let isNested = isReceiving
+        let buffer: UnsafeMutableRawBufferPointer
+        if isNested {
+            unsafe buffer = .allocate(byteCount: size, alignment: 16)
+        } else {
+            if unsafe received.count < size {
+                unsafe received.deallocate()
+                unsafe received = .allocate(byteCount: size, alignment: 16)
+            }
+            unsafe buffer = UnsafeMutableRawBufferPointer(rebasing: received[..<size])
         }
         isReceiving = true
-        defer { isReceiving = false }
-        if unsafe received.count < size {
-            unsafe received.deallocate()
-            unsafe received = .allocate(byteCount: size, alignment: 16)
+        defer {
+            if isNested { unsafe buffer.deallocate() } else { isReceiving = false }
         }
-        return unsafe receive(into: UnsafeMutableRawBufferPointer(rebasing: received[..<size]), read, body)
-    }
-
-    private func receive(
-        into buffer: UnsafeMutableRawBufferPointer, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult,
-        _ body: (borrowing RawSpan) -> Void
-    ) -> TransferResult {
         let result = unsafe read(buffer)
         if case .moved(let count) = result {
             body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))

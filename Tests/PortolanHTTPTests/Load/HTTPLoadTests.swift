@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct HTTPLoadTests {
+    /// A load that can't be repeated gets no idle connection that may be dead.
+    @Test(arguments: [
+        (HTTPRequest.Method.get, Body?.none, true), (.put, .bytes([1]), true),
+        (.put, Body.stream(AsyncStream<[UInt8]> { $0.finish() }), false), (.post, .bytes([1]), false),
+    ]) func onlyALoadWhoseRequestCanBeSentAgainIsRepeatable(method: HTTPRequest.Method, body: Body?, isRepeatable: Bool) throws {
+        let pools = try HTTPConnectionPools(HTTPConfiguration())
+        let request = try Request("http://127.0.0.1/", method: method, body: body)
+        let key = try ConnectionKey(request, proxies: pools.proxies)
+        let load = try HTTPLoad(request, client: RecordingClient(), key: key, pools: pools)
+        #expect(load.isRepeatable == isRepeatable)
+    }
+}
