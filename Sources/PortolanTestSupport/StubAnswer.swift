@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 public import HTTPTypes
 public import PortolanCore
 
 /// The response of a ``StubHandler`` to a request.
 public struct StubAnswer: Sendable {
     public var mimeType: MIMEType?
+    /// `nil` for 200 (or 302 with ``redirect``) in the response to an `http:` or `https:` request, and for none in
+    /// other responses.
     public var status: HTTPResponse.Status?
     public var fields: HTTPFields = [:]
     /// The body, in the pieces in which it is delivered.
@@ -26,6 +29,28 @@ public struct StubAnswer: Sendable {
         return answer
     }
 
+    /// A body of JSON (RFC 8259), as text.
+    public static func json(text: String, status: HTTPResponse.Status = .ok) -> StubAnswer {
+        var answer = text.isEmpty ? StubAnswer() : .pieces([Array(text.utf8)])
+        answer.mimeType = MIMEType(parsing: "application/json")
+        answer.status = status
+        return answer
+    }
+
+    /// A value as JSON.
+    ///
+    /// - Throws: the error of `JSONEncoder`.
+    public static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> StubAnswer {
+        json(text: String(decoding: try JSONEncoder().encode(value), as: UTF8.self), status: status)
+    }
+
+    /// A response with a status and without a body.
+    public static func status(_ status: HTTPResponse.Status) -> StubAnswer {
+        var answer = StubAnswer()
+        answer.status = status
+        return answer
+    }
+
     public static func pieces(_ pieces: [[UInt8]]) -> StubAnswer {
         var answer = StubAnswer()
         answer.pieces = pieces
@@ -41,8 +66,11 @@ public struct StubAnswer: Sendable {
     /// Makes the load that gives this answer.
     func load(for request: Request, client: any ProtocolClient) -> ScriptedLoad {
         let length = pieces.reduce(0) { $0 + Int64($1.count) }
+        let isHTTP = request.url.scheme == "http" || request.url.scheme == "https"
+        let usual: HTTPResponse.Status? = isHTTP ? (redirect == nil ? .ok : .found) : nil
         let response = Response(
-            url: request.url, mimeType: mimeType, expectedLength: announcesLength ? length : nil, status: status, fields: fields)
+            url: request.url, mimeType: mimeType, expectedLength: announcesLength ? length : nil, status: status ?? usual,
+            fields: fields)
         var events: [ScriptedLoad.Event] = [.response(response)]
         if let redirect {
             var successor = request

@@ -38,11 +38,19 @@ extension RedirectPolicy {
     private static let originFields: [HTTPField.Name] =
         [.authorization, .cookie, .proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
 
-    /// Returns the request to make when a handler proposes `proposed` as the successor of `current`.
+    /// Returns the request to make when a handler proposes `proposed` as the successor of `current`; `nil` if the
+    /// redirect response is to be delivered.
     ///
-    /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect`` with the cause
-    ///   ``LoadError/Code/unsupportedScheme``.
-    func successor(of current: Request, proposed: Request, count: Int) throws(LoadError) -> Request {
+    /// - Parameter count: how many redirects the load has followed.
+    /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``, with the cause
+    ///   ``LoadError/Code/unsupportedScheme`` if a redirect may not lead to the URL.
+    func successor(of current: Request, proposed: Request, count: Int) throws(LoadError) -> Request? {
+        switch mode {
+        case .follow: break
+        case .manual: return nil
+        case .error:
+            throw LoadError(.badRedirect, message: "redirected to \(proposed.url.shortDescription), but redirects are errors here")
+        }
         guard count < limit else {
             throw LoadError(
                 .tooManyRedirects,
@@ -61,6 +69,26 @@ extension RedirectPolicy {
             for name in Self.originFields { next.fields[name] = nil }
         }
         return next
+    }
+
+    /// Returns why a response is an error: it is a redirect response that the handler could not offer as a redirect,
+    /// because it cannot be followed. The Fetch Standard calls this a network error.
+    func error(for response: Response) -> LoadError? {
+        guard let status = response.status, status.kind == .redirection, mode != .manual else { return nil }
+        switch (RedirectTarget(of: response), mode) {
+        case (.noRedirect, _), (.unnamed, .follow), (.url, .follow), (_, .manual): return nil
+        case (_, .error):
+            return LoadError(
+                .badRedirect,
+                message: "\(response.url.shortDescription) answered with a redirect (\(status.code)), but redirects are errors here")
+        case (.malformed(let problem), .follow):
+            return LoadError(
+                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)",
+                cause: LoadError(.badURL, message: problem))
+        case (.ambiguous(let problem), .follow):
+            return LoadError(
+                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)")
+        }
     }
 
     /// Whether a redirect may lead from `current` to `proposed`.

@@ -61,6 +61,7 @@ final class BodyAccumulator: DelegatingDelegate {
         unsafe bytes.withUnsafeBytes { buffer in
             state.withLock { state in unsafe state.body.append(contentsOf: buffer) }
         }
+        if let delegate { task.notifyDelegateOfReceivedBytes(delegate) }
         return .keepGoing
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+
 /// The body of a load in pieces, as it arrives. A piece is never empty, and no larger than one delivery of the handler.
 ///
 /// Read it once. A reader that does not request more pauses the handler. When the sequence and its iterators are
@@ -17,6 +19,26 @@ public struct ByteChunks: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
+    }
+
+    /// Reads the rest of the body into memory.
+    ///
+    /// - Parameter limit: the largest number of bytes; by default the loader's
+    ///   ``Loader/Configuration/collectedBodyLimit``.
+    /// - Throws: the reason why the load failed; ``LoadError/Code/limitExceeded`` if there are more bytes. The load is
+    ///   then cancelled.
+    public func collect(upTo limit: Int64? = nil) async throws(LoadError) -> Data {
+        let limit = limit ?? task.loader.configuration.collectedBodyLimit
+        var body = Data()
+        var iterator = makeAsyncIterator()
+        while let piece = try await iterator.next() {
+            guard Int64(body.count) + Int64(piece.count) <= limit else {
+                task.cancel()
+                throw LoadError(.limitExceeded, message: "the body is larger than \(limit) bytes, the limit of collect(upTo:)")
+            }
+            body += piece
+        }
+        return body
     }
 
     public struct Iterator: AsyncIteratorProtocol {

@@ -99,6 +99,7 @@ final class ChunkQueue: DelegatingDelegate {
             state.isCancelled ? (nil, .stopped) : state.append(chunk, limit: limit, coalescedSize: Self.coalescedSize)
         }
         reader?(.success(chunk))
+        if let delegate { task.notifyDelegateOfReceivedBytes(delegate) }
         return flow
     }
 

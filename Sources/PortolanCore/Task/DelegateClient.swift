@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import Synchronization
 
-/// The last client of the chain. It updates the counts and notifies the task's delegate, one call at a time.
+/// The task's client for one handler load. It decides redirects and challenges, updates the counts, and notifies the
+/// task's delegate, one call at a time.
 final class DelegateClient: ProtocolClient {
     /// `nil` if a suspended task was released: its load is being stopped.
-    private weak let task: LoadTask?
+    weak let task: LoadTask?
     // The task's delegate. Access through `task` would count a reference at each event.
     private let delegate: any LoadDelegate
+    /// How many redirects the task followed before this handler load.
+    let redirectCount: Int
+    let openChallenge = Mutex<OpenChallenge?>(nil)
 
-    init(task: LoadTask) {
+    init(task: LoadTask, redirectCount: Int) {
         self.task = task
+        self.redirectCount = redirectCount
         delegate = task.delegate
     }
-
-    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .keepGoing }
 
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
 
@@ -32,12 +36,20 @@ final class DelegateClient: ProtocolClient {
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
+        if let error = task.loader.configuration.redirects.error(for: response) {
+            task.end(with: error)
+            return .stopped
+        }
         task.resetIdleTimer { $0.response = $0.response ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
-        guard task.acquireDelegate(or: .response(response)) else { return .pause }
-        let flow = delegate.loadTask(task, didReceive: response)
-        task.releaseDelegate()
-        return answer(flow, of: task)
+        switch task.acquireDelegate(for: .response, or: .response(response)) {
+        case .acquired:
+            let flow = delegate.loadTask(task, didReceive: response)
+            task.releaseDelegate()
+            return handle(flow, of: task)
+        case .bypassed: return handle(delegate.loadTask(task, didReceive: response), of: task)
+        case .queued(let flow): return flow
+        }
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
@@ -45,10 +57,14 @@ final class DelegateClient: ProtocolClient {
         task.resetIdleTimer()
         let total = task.counts.receive(bytes.byteCount)
         if let limit = task.bodyLimit, total > limit { return refuse(task, over: limit) }
-        guard task.acquireDelegate(holding: true, or: .data([UInt8](copying: bytes))) else { return .pause }
-        let flow = delegate.loadTask(task, didLoad: bytes)
-        task.releaseDelegate()
-        return answer(flow, of: task)
+        switch task.acquireDelegate(for: .data, or: .data([UInt8](copying: bytes))) {
+        case .acquired:
+            let flow = delegate.loadTask(task, didLoad: bytes)
+            task.releaseDelegate()
+            return handle(flow, of: task)
+        case .bypassed: return handle(delegate.loadTask(task, didLoad: bytes), of: task)
+        case .queued(let flow): return flow
+        }
     }
 
     private func refuse(_ task: LoadTask, over limit: Int64) -> Flow {
@@ -82,25 +98,13 @@ final class DelegateClient: ProtocolClient {
     }
 
     func didTransfer(_ report: TransferReport) {
-        task?.note { $0.note(report, at: $1) }
+        task?.note { $0.note(report, at: $1, afterRedirects: redirectCount) }
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
         guard let task else { return answer(nil) }
         task.resetIdleTimer()
         task.notifyDelegate(.newBody(answer))
-    }
-
-    func didReceive(_ challenge: AuthenticationChallenge) {
-        guard let task else { return challenge.answer(.cancel) }
-        task.resetIdleTimer()
-        task.notifyDelegate(.challenge(challenge))
-    }
-
-    func didCancel(_ challenge: AuthenticationChallenge) {
-        guard let task else { return }
-        task.resetIdleTimer()
-        task.notifyDelegate(.challengeWithdrawn(challenge))
     }
 
     func didFinishLoading() { task?.ended(with: nil) }
@@ -120,7 +124,7 @@ final class DelegateClient: ProtocolClient {
     }
 
     /// A delegate that returns `.stopped` cancels the load, as any other caller does.
-    private func answer(_ flow: Flow, of task: LoadTask) -> Flow {
+    private func handle(_ flow: Flow, of task: LoadTask) -> Flow {
         if flow == .stopped { task.cancel() }
         return flow
     }

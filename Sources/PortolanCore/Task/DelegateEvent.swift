@@ -12,6 +12,7 @@ enum DelegateEvent {
     case trailers(HTTPFields)
     case step(LoadStep)
     case sent
+    case received
     case redirect(Request, Response, @Sendable (RedirectDecision) -> Void)
     case challenge(AuthenticationChallenge)
     case challengeWithdrawn(AuthenticationChallenge)
@@ -32,8 +33,8 @@ enum DelegateEvent {
     var isDelivery: Bool {
         switch self {
         case .response, .data: true
-        case .interim, .resend, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody, .innerBegan, .innerEnded,
-            .end:
+        case .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeWithdrawn, .newBody, .innerBegan,
+            .innerEnded, .end:
             false
         }
     }
@@ -43,7 +44,9 @@ enum DelegateEvent {
     var isAboutInner: Bool {
         switch self {
         case .innerBegan, .innerEnded: true
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody, .end: false
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeWithdrawn, .newBody,
+            .end:
+            false
         }
     }
 
@@ -66,6 +69,7 @@ enum DelegateEvent {
         case .trailers(let fields): delegate.loadTask(task, didReceiveTrailers: fields)
         case .step(let step): delegate.loadTask(task, didReach: step)
         case .sent: delegate.loadTaskDidSend(task)
+        case .received: delegate.loadTaskDidReceiveBytes(task)
         case .redirect(let request, let response, let decide):
             delegate.loadTask(task, willRedirectTo: request, response: response, decide: decide)
         case .challenge(let challenge): delegate.loadTask(task, didReceive: challenge)
@@ -134,7 +138,7 @@ struct DelegateEventQueue {
     private func merger(of event: DelegateEvent) -> Merger {
         guard !isEmpty, let last = events.last else { return .none }
         switch (last, event) {
-        case (.sent, .sent): return .drop
+        case (.sent, .sent), (.received, .received): return .drop
         case (.data(let before), .data(let bytes)):
             let fits = before.count + bytes.count <= Self.coalescedSize
             return fits && deliveries >= Self.mostPieces ? .append(bytes) : .none

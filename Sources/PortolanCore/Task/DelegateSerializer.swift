@@ -8,6 +8,9 @@ import Synchronization
 /// suspended, are queued. The thread that releases the delegate delivers them. Without such events, a delivery costs
 /// one exchange before and one after it.
 ///
+/// If the delegate has a ``DeliveryQueue``, all its events are queued, and a job on that queue delivers them. The job
+/// holds the delegate until no event is left.
+///
 /// A run of data costs less: it acquires the delegate once and retains it, so that each later event only reads the
 /// flags. Another event of the same load takes the delegate over, because a load's own events never overlap
 /// (``EventStateMachine``). Nested loads call ``share()`` once and for all later events. The run of data then has to
@@ -26,12 +29,55 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// Nested loads use the delegate, too: a run of data no longer retains it.
     private static let shared: UInt8 = 1 << 5
 
+    /// How the response and the body reach a delegate on a queue.
+    enum Bytes {
+        /// With the other events. The reader pauses while more than `limit` bytes wait.
+        case queued(limit: Int)
+        /// On the load's threads, even during another call of the delegate. Its return value is for the reader.
+        case bypassing
+    }
+
+    struct State {
+        var events = DelegateEventQueue()
+        /// The reader pauses because too many bytes wait.
+        var isReaderPaused = false
+        /// A response or data that was queued is being delivered. Only for ``Bytes/bypassing``.
+        var isDelivering = false
+
+        /// Whether a response or data that was queued has not reached the delegate.
+        var hasDeliveries: Bool { isDelivering || events.deliveries > 0 }
+    }
+
+    /// Starts a job on the delegate's queue; `nil`: events are delivered on the thread on which they happen.
+    let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
+    /// `nil` without a queue.
+    private let bytes: Bytes?
     private let flags = Atomic<UInt8>(0)
-    private let queue = Mutex(DelegateEventQueue())
+    private let state = Mutex(State())
+
+    init(on queue: DeliveryQueue = .immediate, bytes: Bytes = .bypassing) {
+        enqueue = queue.enqueue
+        self.bytes = enqueue == nil ? nil : bytes
+    }
+
+    /// The number of bytes above which the reader pauses; `nil` if the delegate's return values control the reader.
+    var readerLimit: Int? {
+        guard case .queued(let limit) = bytes else { return nil }
+        return max(0, limit)
+    }
+
+    /// Whether the response and the body do not take the queue now. Each of them that is queued, because the task is
+    /// suspended, holds the later ones back until it is delivered.
+    var letsBytesBypass: Bool {
+        guard case .bypassing = bytes else { return false }
+        return state.withLock { !$0.hasDeliveries && flags.load(ordering: .relaxed) & Self.suspended == 0 }
+    }
 
     /// - Parameter holds: whether the event is data, which may retain the delegate.
-    /// - Returns: whether the delegate may be called now. If so, ``release(performing:)`` must follow.
+    /// - Returns: whether the delegate may be called now. If so, ``release(performing:)`` must follow. Always `false`
+    ///   if the delegate has a queue.
     func tryAcquire(holding holds: Bool = false) -> Bool {
+        guard enqueue == nil else { return false }
         let seen = flags.load(ordering: .relaxed)
         if seen == Self.busy | Self.retained {
             return holds || exchange(seen, for: Self.busy)
@@ -75,13 +121,14 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// Queues an event because the delegate could not be acquired.
     ///
     /// - Returns: whether the delegate became free meanwhile. If so, ``release(performing:)`` must follow, as after a
-    ///   call.
+    ///   call, on the delegate's queue if it has one.
     func deferEvent(_ event: DelegateEvent) -> Bool {
-        let (enters, dropped) = queue.withLock { queue -> (Bool, [DelegateEvent]) in
+        let (enters, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
             let seen = flags.load(ordering: .relaxed)
-            guard seen & Self.closed == 0 else { return (false, [event]) }
+            guard seen & Self.closed == 0, !state.events.holdsEnd else { return (false, [event]) }
             let isHeld = seen & Self.suspended != 0
-            let dropped = queue.put(event, droppingAtFailure: isHeld)
+            let dropped = state.events.put(event, droppingAtFailure: isHeld && enqueue == nil)
+            if let readerLimit, state.events.size > readerLimit { state.isReaderPaused = true }
             let old = flags.bitwiseOr(Self.pending, ordering: .acquiringAndReleasing).oldValue
             return (acquireIfFree(old, isWorthIt: !isHeld || event.ignoresSuspension), dropped)
         }
@@ -89,16 +136,35 @@ struct DelegateSerializer: ~Copyable, Sendable {
         return enters
     }
 
-    /// Whether more events wait than any correct load has.
-    var isOverfull: Bool { queue.withLock { $0.isOverfull } }
+    /// What a reader has to do whose response or data was queued.
+    var flowAfterDeferral: Flow {
+        guard readerLimit != nil else { return .pause }
+        return state.withLock { $0.isReaderPaused ? .pause : .keepGoing }
+    }
 
-    /// Delivers `error` in place of an end that a suspension holds back, and drops the events before it.
+    /// Ends the reader's pause once half of the limit is free.
     ///
-    /// - Returns: whether the delegate may be called. If so, ``release(performing:)`` must follow.
+    /// - Returns: whether the caller must resume the reader.
+    func endReaderPause() -> Bool {
+        guard let readerLimit else { return false }
+        return state.withLock { state in
+            guard state.isReaderPaused, state.events.size <= readerLimit / 2 else { return false }
+            state.isReaderPaused = false
+            return true
+        }
+    }
+
+    /// Whether more events wait than any correct load has.
+    var isOverfull: Bool { state.withLock { $0.events.isOverfull } }
+
+    /// Delivers `error` in place of an end that waits, and drops the events before it.
+    ///
+    /// - Returns: whether the delegate may be called. If so, ``release(performing:)`` must follow, on the delegate's
+    ///   queue if it has one.
     func cancelWaitingEnd(_ error: LoadError) -> Bool {
-        let (enters, dropped) = queue.withLock { queue -> (Bool, [DelegateEvent]) in
-            guard queue.holdsEnd else { return (false, []) }
-            let dropped = queue.put(.end(error))
+        let (enters, dropped) = state.withLock { state -> (Bool, [DelegateEvent]) in
+            guard state.events.holdsEnd else { return (false, []) }
+            let dropped = state.events.put(.end(error))
             return (acquireIfFree(flags.load(ordering: .acquiring), isWorthIt: true), dropped)
         }
         withExtendedLifetime(dropped) {}
@@ -107,9 +173,9 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// Called before the last delegate call: nothing passes after that.
     func close() {
-        let dropped = queue.withLock { queue in
+        let dropped = state.withLock { state in
             flags.bitwiseOr(Self.closed, ordering: .relaxed)
-            return queue.removeAll()
+            return state.events.removeAll()
         }
         withExtendedLifetime(dropped) {}
     }
@@ -121,13 +187,14 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// The task is no longer suspended.
     ///
-    /// - Returns: whether ``release(performing:)`` must follow, and whether responses or data were queued. In that case
-    ///   their return values decide how the load continues.
-    func endSuspension() -> (enters: Bool, hasDeliveries: Bool) {
-        guard flags.load(ordering: .relaxed) & Self.suspended != 0 else { return (false, false) }
-        return queue.withLock { queue in
+    /// - Returns: whether ``release(performing:)`` must follow, on the delegate's queue if it has one, and whether the
+    ///   reader may read more. It may not if responses or data wait whose delivery decides about that.
+    func endSuspension() -> (enters: Bool, readsMore: Bool) {
+        guard enqueue != nil || flags.load(ordering: .relaxed) & Self.suspended != 0 else { return (false, true) }
+        return state.withLock { state in
             let old = flags.bitwiseAnd(~Self.suspended, ordering: .acquiringAndReleasing).oldValue
-            return (acquireIfFree(old, isWorthIt: !queue.isEmpty), queue.deliveries > 0)
+            let readsMore = readerLimit == nil ? !state.hasDeliveries : !state.isReaderPaused
+            return (acquireIfFree(old, isWorthIt: !state.events.isEmpty), readsMore)
         }
     }
 
@@ -140,10 +207,12 @@ struct DelegateSerializer: ~Copyable, Sendable {
     }
 
     private func takeOrRelease() -> DelegateEvent? {
-        queue.withLock { queue in
+        state.withLock { state in
             let isHeld = flags.load(ordering: .acquiring) & Self.suspended != 0
-            if let event = queue.take(isSuspended: isHeld) { return event }
-            flags.bitwiseAnd(~(Self.busy | (queue.isEmpty ? Self.pending : 0)), ordering: .releasing)
+            let event = state.events.take(isSuspended: isHeld)
+            if case .bypassing = bytes { state.isDelivering = event?.isDelivery == true }
+            if let event { return event }
+            flags.bitwiseAnd(~(Self.busy | (state.events.isEmpty ? Self.pending : 0)), ordering: .releasing)
             return nil
         }
     }

@@ -25,6 +25,10 @@ public protocol LoadDelegate: AnyObject, Sendable {
     func loadTask(_ task: LoadTask, didReach step: LoadStep)
     /// More of the request's body is being sent. The counts are in ``LoadTask/progress``.
     func loadTaskDidSend(_ task: LoadTask)
+    /// More of the response's body has arrived, for a delegate that does not receive the data itself
+    /// (``Loader/data(for:delegate:)`` and similar methods). The counts are in ``LoadTask/progress``. Several pieces
+    /// may have one call.
+    func loadTaskDidReceiveBytes(_ task: LoadTask)
 
     /// - Parameters:
     ///   - task: the load; ``LoadTask/currentRequest`` is still the request that was redirected.
@@ -65,6 +69,7 @@ extension LoadDelegate {
     public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {}
     public func loadTask(_ task: LoadTask, didReach step: LoadStep) {}
     public func loadTaskDidSend(_ task: LoadTask) {}
+    public func loadTaskDidReceiveBytes(_ task: LoadTask) {}
     public func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
@@ -86,13 +91,6 @@ protocol DelegatingDelegate: LoadDelegate {
     var delegate: (any LoadDelegate)? { get }
 }
 
-/// A delegate that buffers events while its task is suspended.
-protocol EventHoldingDelegate: LoadDelegate {
-    func taskWasResumed(_ task: LoadTask)
-    /// The task was cancelled after its load had ended. If the end is still buffered, it is delivered as `error`.
-    func taskWasCancelled(_ task: LoadTask, _ error: LoadError)
-}
-
 /// Makes the default decisions if there is no delegate.
 private final class NoDelegate: LoadDelegate {
     static let shared = NoDelegate()
@@ -106,6 +104,7 @@ extension DelegatingDelegate {
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) { delegate?.loadTask(task, didReach: step) }
     func loadTaskDidSend(_ task: LoadTask) { delegate?.loadTaskDidSend(task) }
+    func loadTaskDidReceiveBytes(_ task: LoadTask) { delegate?.loadTaskDidReceiveBytes(task) }
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {

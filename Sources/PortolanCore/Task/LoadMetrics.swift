@@ -10,13 +10,15 @@ public struct LoadMetrics: Hashable, Sendable {
     /// One report for each request that was sent over a network, in order, including those that led to a redirect or to
     /// a request for a password. Empty if the protocol uses no network. Only the first 1024.
     public var transfers: [TransferReport] { ends.map(\.report) }
-    public internal(set) var redirectCount = 0
+    public private(set) var redirectCount = 0
     /// Time from the start to the first response.
     public internal(set) var response: Duration?
     /// Time from the start to the end.
     public internal(set) var end: Duration?
     /// Where each request ends in ``steps``.
     private(set) var ends: [TransferEnd] = []
+    /// Where the requests before each redirect end.
+    private var redirects: [Boundary] = []
 
     /// The response after which the current request is sent again.
     private var refusal: HTTPResponse?
@@ -37,6 +39,15 @@ public struct LoadMetrics: Hashable, Sendable {
         let time: Duration
         /// The number of steps before it.
         let stepCount: Int
+        /// The number of redirects before it.
+        fileprivate let redirectCount: Int
+    }
+
+    /// A moment between two requests.
+    private struct Boundary: Hashable {
+        let time: Duration
+        /// The number of steps before it.
+        let stepCount: Int
     }
 
     /// - Returns: whether there was room for the step.
@@ -48,9 +59,25 @@ public struct LoadMetrics: Hashable, Sendable {
         return true
     }
 
-    package mutating func note(_ report: TransferReport, at time: Duration) {
+    /// - Parameter count: the number of redirects before the request. The report of a redirected request may come when
+    ///   the next request has already begun.
+    package mutating func note(_ report: TransferReport, at time: Duration, afterRedirects count: Int = 0) {
         guard ends.count < Self.limit else { return }
-        ends.append(TransferEnd(report: report, refusal: refusal.take(), time: time, stepCount: steps.count))
+        guard count < redirects.count else {
+            let refusal = refusal.take()
+            return ends.append(
+                TransferEnd(report: report, refusal: refusal, time: time, stepCount: steps.count, redirectCount: count))
+        }
+        let boundary = redirects[count]
+        let end = TransferEnd(
+            report: report, refusal: nil, time: boundary.time, stepCount: boundary.stepCount, redirectCount: count)
+        ends.insert(end, at: ends.firstIndex { $0.redirectCount > count } ?? ends.count)
+    }
+
+    /// A redirect is followed: the next steps are those of another request.
+    package mutating func noteRedirect(at time: Duration) {
+        redirectCount += 1
+        if redirects.count < Self.limit { redirects.append(Boundary(time: time, stepCount: steps.count)) }
     }
 
     /// The request is sent again after `response`. The report of its transfer follows.

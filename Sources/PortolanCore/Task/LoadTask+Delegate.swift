@@ -6,30 +6,52 @@ import Synchronization
 extension LoadTask {
     /// Calls the delegate for the load itself, or leaves the event to the current holder of the delegate.
     func notifyDelegate(_ event: DelegateEvent) {
-        guard acquireDelegate(or: event) else { return }
+        guard case .acquired = acquireDelegate(or: event) else { return }
         perform(event)
         releaseDelegate()
     }
 
+    enum DelegateAccess {
+        /// The delegate may be called now. ``releaseDelegate()`` must follow.
+        case acquired
+        /// The delegate may be called now. Nothing has to follow.
+        case bypassed
+        /// The event was queued. A reader continues as `Flow` says.
+        case queued(Flow)
+    }
+
+    /// Why the delegate is acquired.
+    enum DelegatePurpose {
+        case response
+        /// May retain the delegate until the next event.
+        case data
+        case other
+    }
+
     /// Acquires the delegate for an event of the load itself.
     ///
-    /// - Parameters:
-    ///   - holds: whether the event is data, which may retain the delegate until the next event.
-    ///   - event: queued if the delegate cannot be called now. Evaluated only in that case, because it may be large.
-    /// - Returns: whether the delegate may be called now. If so, ``releaseDelegate()`` must follow.
-    func acquireDelegate(holding holds: Bool = false, or event: @autoclosure () -> DelegateEvent) -> Bool {
-        if delegateSerializer.tryAcquire(holding: holds) { return true }
+    /// - Parameter event: queued if the delegate cannot be called now. Evaluated only in that case, because it may be
+    ///   large.
+    func acquireDelegate(for purpose: DelegatePurpose = .other, or event: @autoclosure () -> DelegateEvent) -> DelegateAccess {
+        if delegateSerializer.tryAcquire(holding: purpose == .data) { return .acquired }
+        if purpose != .other, delegateSerializer.letsBytesBypass { return .bypassed }
         if delegateSerializer.endRetention() {
             releaseDelegate()
-            if delegateSerializer.tryAcquire(holding: holds) { return true }
+            if delegateSerializer.tryAcquire(holding: purpose == .data) { return .acquired }
         }
         deferEvent(event())
-        return false
+        return .queued(delegateSerializer.flowAfterDeferral)
     }
 
     private func deferEvent(_ event: DelegateEvent) {
-        if delegateSerializer.deferEvent(event) { releaseDelegate() }
+        if delegateSerializer.deferEvent(event) { deliverQueuedEvents() }
         if delegateSerializer.isOverfull { endForEvents() }
+    }
+
+    /// Delivers the queued events, on the delegate's queue if it has one. Called with the delegate acquired.
+    func deliverQueuedEvents() {
+        guard let enqueue = delegateSerializer.enqueue else { return releaseDelegate() }
+        enqueue { [self] in releaseDelegate() }
     }
 
     /// Ends the load because more events wait for the delegate than any correct load has.
@@ -50,7 +72,7 @@ extension LoadTask {
             perform(event)
             releaseDelegate()
         } else if delegateSerializer.deferEvent(event) {
-            releaseDelegate()
+            deliverQueuedEvents()
         } else if delegateSerializer.isOverfull {
             endForEvents()
         } else if delegateSerializer.isRetained, !handlerLoadYieldsDelegate {
@@ -68,37 +90,50 @@ extension LoadTask {
         delegateSerializer.release { perform($0) }
     }
 
-    /// The load is over, but a suspension keeps the end from the delegate. After a cancel, only the
-    /// end is delivered, and the beginnings and ends of nested loads.
+    /// The load is over, but the end still waits for the delegate. After a cancel, only the end is delivered, and the
+    /// beginnings and ends of nested loads.
     func cancelWaitingEnd(_ error: LoadError) {
-        if delegateSerializer.cancelWaitingEnd(error) { releaseDelegate() }
-        (delegate as? any EventHoldingDelegate)?.taskWasCancelled(self, error)
+        if delegateSerializer.cancelWaitingEnd(error) { deliverQueuedEvents() }
     }
 
     private func perform(_ event: DelegateEvent) {
+        if delegateSerializer.endReaderPause() { readMore() }
         switch event {
         case .innerBegan(let inner): innerLoads.withLock { $0.append(inner) }
         case .innerEnded(let inner, _): guard endInnerLoads(around: inner) else { return }
-        case .end: closeGate()
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody: break
+        case .end: closeDelegate()
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeWithdrawn, .newBody:
+            break
         }
+        let isReaderLimited = delegateSerializer.readerLimit != nil
+        let resumeCount = isReaderLimited ? self.resumeCount : 0
         switch event.deliver(to: delegate, of: self) {
-        case nil, .pause: break
-        case .keepGoing: readMore()
+        case nil: break
+        case .pause: if isReaderLimited { suspend(unlessResumedSince: resumeCount) }
+        case .keepGoing: if !isReaderLimited { readMore() }
         case .stopped: cancel()
+        }
+    }
+
+    /// Notifies the delegate that more of the body has arrived. Called during the delivery of the data.
+    func notifyDelegateOfReceivedBytes(_ observer: any LoadDelegate) {
+        if delegateSerializer.enqueue == nil {
+            observer.loadTaskDidReceiveBytes(self)  // the delivery has acquired the delegate
+        } else {
+            notifyDelegate(.received)
         }
     }
 
     /// Does what ``notifyDelegate(_:)`` does, for the end, the one event that each load has.
     func notifyDelegateOfEnd(_ error: LoadError?) {
-        guard acquireDelegate(or: .end(error)) else { return }
-        closeGate()
+        guard case .acquired = acquireDelegate(or: .end(error)) else { return }
+        closeDelegate()
         delegate.loadTask(self, didEndWith: error)
         releaseDelegate()
     }
 
     /// Called while the delegate is acquired: the end is delivered next.
-    private func closeGate() {
+    private func closeDelegate() {
         _ = endInnerLoads(around: self)
         delegateSerializer.close()
     }

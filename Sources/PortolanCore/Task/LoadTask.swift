@@ -23,23 +23,30 @@ public final class LoadTask: Sendable {
     private let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
-    let delegateSerializer = DelegateSerializer()
+    let delegateSerializer: DelegateSerializer
     /// The nested loads, at any depth, whose beginning the delegate has received, but not their end. Changed only while
     /// the delegate is acquired.
     let innerLoads = Mutex<[LoadTask]>([])
-    private let openQuestions = Atomic(0)
+    /// How many decisions of the caller this load and its nested loads wait for.
+    private let callerWaits = Atomic(0)
     private let queueWaits = Mutex(QueueWaits())
     /// The number of loads that wait in a queue: those of this task and those nested in it.
     private let queuedCount = Atomic(0)
 
-    /// - Parameter parent: the load that this one is nested in.
+    /// - Parameters:
+    ///   - queue: where `delegate` is called.
+    ///   - queuesBytes: whether the response and the body take the queue, too. If not, `delegate` must take them on any
+    ///     thread, also during another call.
+    ///   - parent: the load that this one is nested in.
     init(
-        _ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil, parent: LoadTask? = nil,
-        waiter: LoadWaiter? = nil
+        _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBytes: Bool = true,
+        bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil
     ) {
         originalRequest = request
         self.loader = loader
         self.delegate = delegate
+        delegateSerializer = DelegateSerializer(
+            on: queue, bytes: queuesBytes ? .queued(limit: loader.configuration.bufferLimit) : .bypassing)
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
@@ -53,7 +60,7 @@ public final class LoadTask: Sendable {
     /// Stops the load if the task was suspended, because nothing can resume it any more. The delegate cannot be
     /// notified: there is no task to pass.
     deinit {
-        guard let (children, handlerLoad) = machine.withLock({ $0.isToStart ? nil : $0.ended() }) else { return }
+        guard let (children, handlerLoad) = machine.withLock({ $0.isCreated ? nil : $0.ended() }) else { return }
         handlerLoad?.abandon()
         timer.stop()
         let queuedCount = queueWaits.withLock { $0.end() }
@@ -74,7 +81,7 @@ public final class LoadTask: Sendable {
             switch machine.phase {
             case .created: .created
             case .ended: .ended
-            case .launching, .running: machine.isSuspended ? .suspended : .running
+            case .findingHandler, .starting, .running: machine.isSuspended ? .suspended : .running
             }
         }
     }
@@ -94,22 +101,20 @@ public final class LoadTask: Sendable {
     /// Events may come on this thread before this call returns. A load whose handler needs nothing from outside may
     /// even end. Hold no lock that the delegate takes.
     public func resume() {
-        if !start() {
-            resetIdleTimer()
-            let (handlerLoad, deferred) = machine.withLock { ($0.unsuspend(self), delegateSerializer.endSuspension()) }
-            handlerLoad?.resumeLoad()
-            if deferred.enters { releaseDelegate() }
-            if !deferred.hasDeliveries { readMore() }
-            (delegate as? any EventHoldingDelegate)?.taskWasResumed(self)
+        let isFirst = machine.withLock { machine in
+            guard machine.start(self) else { return false }
+            _ = delegateSerializer.endSuspension()  // before its start there is nothing to hold back
+            return true
         }
-    }
-
-    /// - Returns: `false` if the task was started before.
-    private func start() -> Bool {
-        guard let chain = machine.withLock({ start(&$0) }) else { return false }
-        timer.start(self)
-        launch(originalRequest, chain)
-        return true
+        guard !isFirst else {
+            timer.start(self)
+            return load(originalRequest)
+        }
+        resetIdleTimer()
+        let (handlerLoad, deferred) = machine.withLock { ($0.unsuspend(self), delegateSerializer.endSuspension()) }
+        handlerLoad?.resumeLoad()
+        if deferred.enters { deliverQueuedEvents() }
+        if deferred.readsMore { readMore() }
     }
 
     /// Pauses the load until ``resume()``: the handler's next delivery returns `.pause`, so that the handler stops
@@ -130,15 +135,6 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// - Returns: the client chain of the handler loads, if the first one must be launched.
-    private func start(_ machine: inout LoadTaskState) -> (any ProtocolClient)? {
-        guard machine.isToStart else { return nil }
-        let chain = makeChain()
-        machine.start(self, chain: chain)
-        _ = delegateSerializer.endSuspension()  // before its start there is nothing to hold back
-        return chain
-    }
-
     /// Ends the load with ``LoadError/Code/cancelled``. Has no effect once the delegate has received the end.
     public func cancel() {
         end(with: LoadError(.cancelled, message: "the load of \(originalRequest.url.shortDescription) was cancelled"))
@@ -146,53 +142,47 @@ public final class LoadTask: Sendable {
 
     // MARK: Handler loads
 
-    private func makeChain() -> any ProtocolClient {
-        let client = DelegateClient(task: self)
-        let authentication = AuthenticationStage(control: self, next: client)
-        return RedirectStage(policy: loader.configuration.redirects, control: self, next: authentication)
-    }
-
     private typealias Failed = [(deferred: LazyHandlers, error: LoadError)]
 
-    /// - Parameters:
-    ///   - chain: the clients of each handler load.
-    ///   - failed: handlers that could not be made for the first request.
-    private func launch(_ first: Request, _ chain: any ProtocolClient, failed: Failed = []) {
+    /// Loads a request with the handler that takes it, and then each request that a redirect leads to during the start.
+    ///
+    /// - Parameter failed: handlers that could not be made for the first request.
+    private func load(_ first: Request, failed: Failed = []) {
         var (upcoming, failed) = (Optional(first), failed)
         while let request = upcoming {
             do throws(LoadError) {
                 switch try loader.find(request, failed: failed) {
-                case .handler(let entry): start(request, with: entry, chain)
-                case .deferred(let deferred): return launch(request, chain, after: deferred, failed: failed)
+                case .handler(let entry): startHandlerLoad(of: request, by: entry)
+                case .deferred(let handlers): return load(request, afterMaking: handlers, failed: failed)
                 }
             } catch {
                 return end(with: error)
             }
-            upcoming = machine.withLock { $0.takeSuccessor() }
+            upcoming = machine.withLock { $0.started() }
             failed = []
         }
     }
 
-    /// Launches the request once the handlers have been made. Until then no handler load runs, and the task can be
-    /// ended at any time.
-    private func launch(_ request: Request, _ chain: any ProtocolClient, after deferred: LazyHandlers, failed: Failed) {
-        deferred.resolve { [self] outcome in
+    /// Makes handlers, and then finds one for the request. Until then no handler load runs, and the task can be ended
+    /// at any time.
+    private func load(_ request: Request, afterMaking handlers: LazyHandlers, failed: Failed) {
+        handlers.resolve { [self] outcome in
             resetIdleTimer()
             switch outcome {
-            case .success: launch(request, chain, failed: failed)
+            case .success: load(request, failed: failed)
             case .failure(let error):
-                loader.report(error, of: deferred)
-                launch(request, chain, failed: failed + [(deferred, error)])
+                loader.report(error, of: handlers)
+                load(request, failed: failed + [(handlers, error)])
             }
         }
     }
 
-    /// Starts a load of `request` by the handler that takes it.
-    private func start(_ request: Request, with entry: RegisteredHandler, _ chain: any ProtocolClient) {
+    private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
         let canonical = entry.handler.canonicalRequest(for: request)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
-            interimLimit: loader.configuration.interimResponseLimit, next: chain,
+            interimLimit: loader.configuration.interimResponseLimit,
+            next: DelegateClient(task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }),
             observer: HandlerLoadRecord(entry: entry, loader: loader, task: self))
         guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
         let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad)
@@ -240,15 +230,12 @@ public final class LoadTask: Sendable {
     /// coming end.
     var handlerLoadYieldsDelegate: Bool { machine.withLock { $0.handlerLoad }?.yieldsDelegate() ?? true }
 
-    /// Whether the caller wants no deliveries. Unlike ``state``, this is valid after the handler's load has ended, too.
-    var isSuspended: Bool { machine.withLock { $0.isSuspended } }
-
     /// Why no events arrive, if the running load knows.
     var stallReason: String? { queueWait?.reason ?? machine.withLock { $0.handlerLoad }?.stallReason }
 
     /// Whether the load waits for its caller.
     var isWaitingForCaller: Bool {
-        openQuestions.load(ordering: .relaxed) > 0
+        callerWaits.load(ordering: .relaxed) > 0
             || machine.withLock { $0.isSuspended || $0.handlerLoad?.isPaused == true }
     }
 
@@ -321,32 +308,50 @@ public final class LoadTask: Sendable {
     }
 }
 
-extension LoadTask: LoadTaskControl {
-    package func follow(_ request: Request, wasDeferred: Bool) {
+// MARK: Decisions of the client
+
+extension LoadTask {
+    /// Ends the running handler load, and loads `request` as soon as the handler's call has returned.
+    ///
+    /// If a body that can no longer be read would have to be sent again, the load fails, as in the Fetch Standard.
+    ///
+    /// - Parameter wasDeferred: whether the handler waits for the decision.
+    func follow(_ request: Request, wasDeferred: Bool) {
+        guard request.body?.isSpent != true else {
+            return end(
+                with: LoadError(
+                    .bodyFailed,
+                    message: "the redirect to \(request.url.shortDescription) asks for the body again, and it can be read only once",
+                    remedy: .sendRepeatableBody))
+        }
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
-        let (handlerLoad, chain) = machine.withLock { machine in (machine.handlerLoad, machine.follow(request) ? machine.chain : nil) }
+        let time = timer.elapsed
+        let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
         if wasDeferred { handlerLoad?.takeRedirect() }
-        if let chain { launch(request, chain) }
+        if mustLoad { load(request) }
     }
 
-    package func ask(_ proposed: Request, _ response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void) {
-        notifyDelegate(.redirect(proposed, response, decide))
-    }
-
-    package func declineRedirect() {
+    /// Declines a redirect whose decision was deferred.
+    func declineRedirect() {
         resetIdleTimer()
         machine.withLock { $0.handlerLoad }?.declineRedirect()
     }
 
-    package func isAwaitingCaller(_ isAsked: Bool) {
-        openQuestions.add(isAsked ? 1 : -1, ordering: .relaxed)
+    /// The load waits for a decision of the caller. The idle timer is paused until ``endWaitForCaller()``.
+    func beginWaitForCaller() { countCallerWaits(1) }
+
+    func endWaitForCaller() { countCallerWaits(-1) }
+
+    private func countCallerWaits(_ change: Int) {
+        callerWaits.add(change, ordering: .relaxed)
         timer.resetIdleTimer()
-        parent?.isAwaitingCaller(isAsked)
+        parent?.countCallerWaits(change)
     }
 
-    package func end(with error: LoadError) {
+    /// Ends the load. The caller receives `error`.
+    func end(with error: LoadError) {
         switch machine.withLock({ $0.end() }) {
         case .nothing: if error.code == .cancelled { cancelWaitingEnd(error) }
         case .through(let handlerLoad): if !handlerLoad.end(with: error) { ended(with: error) }

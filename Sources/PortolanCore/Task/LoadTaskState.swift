@@ -2,18 +2,20 @@
 
 /// The state of a task across its handler loads: which one runs, and who reports the end.
 struct LoadTaskState: ~Copyable {
+    /// `created` → `findingHandler` → `starting` → `running` → `ended`. A redirect leads from `running` back to
+    /// `findingHandler`. One that is followed during the start waits in `successor` until the start has returned, so
+    /// that redirects do not nest. The end may come in each phase.
     enum Phase {
         case created
-        /// A handler is being looked up or started. A redirect that is followed meanwhile waits in `successor`, so that
-        /// redirects do not nest.
-        case launching(HandlerLoad?, successor: Request?)
+        /// A handler is being looked up or made.
+        case findingHandler
+        case starting(HandlerLoad, successor: Request?)
         case running(HandlerLoad)
         case ended
     }
 
     private(set) var phase = Phase.created
     private(set) var request: Request
-    private(set) var chain: (any ProtocolClient)?
     private(set) var isSuspended = false
     /// Retains the task from its start to its end, except while it is suspended or paused. In those states only the
     /// caller, who alone can resume it, retains it.
@@ -30,9 +32,8 @@ struct LoadTaskState: ~Copyable {
 
     var handlerLoad: HandlerLoad? {
         switch phase {
-        case .launching(let handlerLoad, _): handlerLoad
-        case .running(let handlerLoad): handlerLoad
-        case .created, .ended: nil
+        case .starting(let handlerLoad, _), .running(let handlerLoad): handlerLoad
+        case .created, .findingHandler, .ended: nil
         }
     }
 
@@ -40,24 +41,27 @@ struct LoadTaskState: ~Copyable {
         if case .ended = phase { true } else { false }
     }
 
-    var isToStart: Bool {
+    var isCreated: Bool {
         if case .created = phase { true } else { false }
     }
 
-    /// Prepares the launch of the first handler load.
-    mutating func start(_ task: LoadTask, chain: any ProtocolClient) {
-        phase = .launching(nil, successor: nil)
+    /// Starts the task, unless it was started before.
+    ///
+    /// - Returns: whether the caller must find the first handler.
+    mutating func start(_ task: LoadTask) -> Bool {
+        guard case .created = phase else { return false }
+        phase = .findingHandler
         running = task
-        self.chain = chain
         isSuspended = false
+        return true
     }
 
     /// A handler was found for `request`, and `handlerLoad` is about to start.
     ///
     /// - Returns: whether to continue.
     mutating func begin(_ handlerLoad: HandlerLoad, for request: Request) -> Bool {
-        guard case .launching = phase else { return false }
-        phase = .launching(handlerLoad, successor: nil)
+        guard case .findingHandler = phase else { return false }
+        phase = .starting(handlerLoad, successor: nil)
         self.request = request
         if isSuspended { handlerLoad.suspend() }
         return true
@@ -65,33 +69,26 @@ struct LoadTaskState: ~Copyable {
 
     /// The start of the handler load has returned.
     ///
-    /// - Returns: the request to launch next, if a redirect was followed meanwhile.
-    mutating func takeSuccessor() -> Request? {
-        guard case .launching(let handlerLoad, let successor) = phase else { return nil }
-        if let successor {
-            phase = .launching(nil, successor: nil)
-            return successor
-        }
-        if let handlerLoad { phase = .running(handlerLoad) }
-        return nil
+    /// - Returns: the request to find a handler for next, if a redirect was followed meanwhile.
+    mutating func started() -> Request? {
+        guard case .starting(let handlerLoad, let successor) = phase else { return nil }
+        phase = successor == nil ? .running(handlerLoad) : .findingHandler
+        return successor
     }
 
-    /// Follows a redirect.
+    /// Follows a redirect of the handler load.
     ///
-    /// - Returns: whether the caller must launch it; otherwise the launch in progress does.
-    mutating func follow(_ request: Request) -> Bool {
+    /// - Parameter time: since the load's start.
+    /// - Returns: whether the caller must find the handler; otherwise the start in progress does.
+    mutating func follow(_ request: Request, at time: Duration) -> Bool {
         guard !isEnding else { return false }
         switch phase {
-        case .launching(let handlerLoad, _):
-            phase = .launching(handlerLoad, successor: request)
-            metrics.redirectCount += 1
-            return false
-        case .running:
-            phase = .launching(nil, successor: nil)
-            metrics.redirectCount += 1
-            return true
-        case .created, .ended: return false
+        case .starting(let handlerLoad, _): phase = .starting(handlerLoad, successor: request)
+        case .running: phase = .findingHandler
+        case .created, .findingHandler, .ended: return false
         }
+        metrics.noteRedirect(at: time)
+        if case .findingHandler = phase { return true } else { return false }
     }
 
     /// - Parameter count: the value of ``resumeCount`` when the reason to suspend arose.
@@ -116,12 +113,12 @@ struct LoadTaskState: ~Copyable {
     /// The handler load has paused or continued. Called after each of these, so that the last call sees the final
     /// state.
     mutating func keepWhileRunning(_ task: LoadTask) {
-        running = isOver || isToStart || isSuspended || handlerLoad?.isHeldByReader == true ? nil : task
+        running = isOver || isCreated || isSuspended || handlerLoad?.isHeldByReader == true ? nil : task
     }
 
     enum End {
         case nothing
-        /// End this handler load. The end comes through its chain.
+        /// End this handler load. The end comes through its clients.
         case through(HandlerLoad)
         /// No handler load runs: notify the caller directly.
         case direct
@@ -131,22 +128,22 @@ struct LoadTaskState: ~Copyable {
     mutating func end() -> End {
         switch phase {
         case .ended: return .nothing
-        case .running(let handlerLoad), .launching(let handlerLoad?, successor: nil):
+        case .running(let handlerLoad), .starting(let handlerLoad, successor: nil):
             isEnding = true
             return .through(handlerLoad)
-        case .created, .launching:
+        case .created, .findingHandler, .starting:
             return .direct
         }
     }
 
-    /// The end has passed through the whole chain.
+    /// The end has passed through all clients.
     ///
     /// - Returns: the nested loads and the handler load, which must be stopped; `nil` if the task had ended before.
     mutating func ended() -> (children: [NestedLoad], handlerLoad: HandlerLoad?)? {
         guard !isOver else { return nil }
         let handlerLoad = self.handlerLoad
         phase = .ended
-        (chain, running) = (nil, nil)
+        running = nil
         return (takeChildren(), handlerLoad)
     }
 

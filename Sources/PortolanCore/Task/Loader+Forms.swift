@@ -49,7 +49,7 @@ extension Loader {
     /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
         let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
-        let task = LoadTask(request, loader: self, delegate: queued(queue, for: delegate, on: .background))
+        let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBytes: false)
         let source = ChunkSource(task: task, queue: queue)
         if Task.isCancelled { task.cancel() } else { task.resume() }
         if let head = queue.head { return (ByteChunks(source: source), try head.get()) }
@@ -76,9 +76,7 @@ extension Loader {
     ///   - queue: where the delegate is called. On any queue but ``DeliveryQueue/immediate``, bytes are copied once,
     ///     and the handler is paused when more than ``Configuration/bufferLimit`` of them wait.
     public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
-        guard let enqueue = queue.enqueue else { return LoadTask(request, loader: self, delegate: delegate) }
-        let queued = QueuedDelegate(delegate, limit: configuration.bufferLimit, enqueue: enqueue)
-        return LoadTask(request, loader: self, delegate: queued)
+        LoadTask(request, loader: self, delegate: delegate, on: queue)
     }
 
     /// Starts a load of a whole body into memory and calls `completion` once, on `queue`. On
@@ -129,14 +127,22 @@ extension Loader {
         _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
     ) -> (LoadTask, BodyAccumulator) {
         let collector = BodyAccumulator(delegate: delegate, for: waiter)
-        let sink = queued(collector, for: delegate, on: queue)
-        return (LoadTask(request, loader: self, delegate: sink, bodyLimit: configuration.collectedBodyLimit, waiter: waiter), collector)
+        let task = LoadTask(
+            request, loader: self, delegate: collector, on: delegate == nil ? .immediate : queue, queuesBytes: false,
+            bodyLimit: configuration.collectedBodyLimit, waiter: waiter)
+        return (task, collector)
+    }
+}
+
+/// The same methods for Foundation's URLs.
+extension Loader {
+    /// Does what ``data(for:delegate:)`` does, for a Foundation URL.
+    public func data(from url: URL) async throws(LoadError) -> (Data, Response) {
+        try await data(for: Request(url))
     }
 
-    /// Returns `sink` itself, or, if it has a caller's delegate, a delegate in front of it. That one takes the events
-    /// for the caller's delegate to `queue`, and then the end.
-    private func queued(_ sink: some DelegatingDelegate, for delegate: (any LoadDelegate)?, on queue: DeliveryQueue) -> any LoadDelegate {
-        guard delegate != nil, let enqueue = queue.enqueue else { return sink }
-        return QueuedDelegate(sink, limit: configuration.bufferLimit, takesBytesAtOnce: true, enqueue: enqueue)
+    /// Does what ``bytes(for:delegate:)`` does, for a Foundation URL.
+    public func bytes(from url: URL) async throws(LoadError) -> (ByteChunks, Response) {
+        try await bytes(for: Request(url))
     }
 }

@@ -3,16 +3,19 @@
 import FoundationEssentials
 import Testing
 
-/// request-path.md names functions and files that exist, and states their number.
+/// request-path.md names functions and files that exist, and states their numbers.
 @Suite struct RequestPathTests {
-    private struct Hop {
-        let function: Substring
+    /// One row of a table: functions of one file.
+    private struct Row {
+        let table: Substring
+        let hop: Substring
+        let functions: [Substring]
         let file: Substring
     }
 
     private let sources: URL
     private let page: String
-    private let hops: [Hop]
+    private let rows: [Row]
 
     init() throws {
         var folder = URL(fileURLWithPath: #filePath)
@@ -20,29 +23,64 @@ import Testing
         sources = folder.appendingPathComponent("Sources")
         let path = sources.appendingPathComponent("Portolan/Portolan.docc/request-path.md")
         page = String(decoding: try Data(contentsOf: path), as: UTF8.self)
-        hops = page.split(separator: "\n").compactMap { line in
-            let cells = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
-            guard line.hasPrefix("|"), cells.count >= 3, Int(cells[0]) != nil else { return nil }
-            return Hop(function: cells[1].dropFirst().dropLast(), file: cells[2].dropFirst().dropLast())
+        rows = Self.rows(of: page)
+    }
+
+    /// A table without a column of files names functions in the files of its hops.
+    private static func rows(of page: String) -> [Row] {
+        var rows: [Row] = []
+        var columns: [Substring] = []
+        for line in page.split(separator: "\n") where line.hasPrefix("|") {
+            let cells = line.split(separator: "|").map { $0.drop { $0 == " " } }.map { $0.prefix { $0 != " " } }
+            if cells.first == "#" || cells.first == "hop" {
+                columns = cells
+                continue
+            }
+            guard let hop = cells.first, hop != "---" else { continue }
+            let functions = line.split(separator: "|").dropFirst().map { cell in
+                cell.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+            }
+            if columns.dropFirst(2).first == "file" {
+                rows.append(Row(table: columns[0], hop: hop, functions: functions[0], file: functions[1].first ?? ""))
+            } else {
+                let file = rows.first { $0.hop == hop }?.file ?? ""
+                rows.append(Row(table: "again", hop: hop, functions: functions.flatMap(\.self), file: file))
+            }
         }
+        return rows
     }
 
     @Test("Each function of the page is declared in the file that the page names")
     func functionsExist() throws {
-        #expect(hops.count >= 10)
-        for hop in hops {
-            let name = try #require(hop.function.split(separator: "(").first?.split(separator: ".").last, "\(hop)")
-            let bytes = try Data(contentsOf: sources.appendingPathComponent(String(hop.file)))
-            let declaration = name == "init" ? "init(" : "func \(name)("
-            let generic = "func \(name)<"
+        #expect(rows.count >= 10)
+        for row in rows {
+            #expect(!row.functions.isEmpty, "\(row)")
+            let bytes = try Data(contentsOf: sources.appendingPathComponent(String(row.file)))
             let text = String(decoding: bytes, as: UTF8.self)
-            #expect(text.contains(declaration) || text.contains(generic), "\(hop.function) is not in \(hop.file)")
+            for function in row.functions {
+                let name = try #require(function.split(separator: "(").first?.split(separator: ".").last, "\(row)")
+                let declaration = name == "init" ? "init(" : "func \(name)("
+                #expect(text.contains(declaration) || text.contains("func \(name)<"), "\(function) is not in \(row.file)")
+            }
         }
     }
 
-    @Test("The page says how many hops and files there are")
+    @Test("The page says how many hops, calls and files there are")
     func hopsAreCounted() {
-        let count = "\(hops.count) hops through \(Set(hops.map(\.file)).count) files"
-        #expect(page.contains(count), "the page should say: \(count)")
+        let hops = rows.filter { $0.table == "#" }
+        let calls = rows.filter { $0.table == "hop" }
+        let counts = [
+            "\(hops.count) hops through \(Set(hops.map(\.file)).count) files",
+            "\(calls.count) calls. With the hops they are in \(Set(rows.map(\.file)).count) files",
+        ]
+        for count in counts { #expect(page.contains(count), "the page should say: \(count)") }
+        #expect(hops.map(\.hop) == (1...max(1, hops.count)).map { "\($0)" })
+    }
+
+    @Test("The path keeps within its budget")
+    func pathIsShort() {
+        let hops = rows.filter { $0.table == "#" }
+        #expect(hops.count <= 18)
+        #expect(Set(hops.map(\.file)).count <= 15)
     }
 }

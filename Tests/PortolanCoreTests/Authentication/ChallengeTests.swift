@@ -75,12 +75,12 @@ import Testing
     @Test func theURLsUserInformationIsNotForAProxy() throws {
         let url = try URLRecord(parsing: "x://me:pw@h/")
         var space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h")
-        #expect(URLCredential.of(url, for: space) == .password(user: "me", password: "pw"))
+        #expect(Credential.inUserInformation(of: url, for: space) == .password(user: "me", password: "pw"))
         space.isProxy = true
-        #expect(URLCredential.of(url, for: space) == nil)
+        #expect(Credential.inUserInformation(of: url, for: space) == nil)
         space.isProxy = false
         space.host = "other"
-        #expect(URLCredential.of(url, for: space) == nil)
+        #expect(Credential.inUserInformation(of: url, for: space) == nil)
     }
 
     /// A plugin's load may receive a challenge from another server than its URL names.
@@ -93,7 +93,7 @@ import Testing
         ] as [(String, String, Int?, Bool)])
     func theURLsUserInformationIsForItsSchemeHostAndPort(url: String, scheme: String, port: Int?, isMeant: Bool) throws {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: scheme, host: "h", port: port)
-        #expect((URLCredential.of(try URLRecord(parsing: url), for: space) != nil) == isMeant)
+        #expect((Credential.inUserInformation(of: try URLRecord(parsing: url), for: space) != nil) == isMeant)
     }
 
     @Test func aWrongAnswerIsCounted() throws {

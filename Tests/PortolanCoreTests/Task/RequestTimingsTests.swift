@@ -9,6 +9,10 @@ import Testing
     private enum Event {
         case step(LoadStep, Int)
         case transfer(Int)
+        /// A redirect is followed.
+        case redirect(Int)
+        /// The report of the first request, after a redirect.
+        case lateTransfer(Int)
         case end(Int)
     }
 
@@ -18,7 +22,11 @@ import Testing
         for event in events {
             switch event {
             case .step(let step, let time): metrics.note(step, at: .milliseconds(time))
-            case .transfer(let time): metrics.note(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(time))
+            case .transfer(let time):
+                let report = TransferReport(networkProtocol: "http/1.1")
+                metrics.note(report, at: .milliseconds(time), afterRedirects: metrics.redirectCount)
+            case .redirect(let time): metrics.noteRedirect(at: .milliseconds(time))
+            case .lateTransfer(let time): metrics.note(TransferReport(networkProtocol: "h2"), at: .milliseconds(time), afterRedirects: 0)
             case .end(let time): metrics.end = .milliseconds(time)
             }
         }
@@ -83,6 +91,26 @@ import Testing
         #expect(metrics.timings.last?.report == nil)
     }
 
+    /// The next request begins before the handler reports the redirected one.
+    @Test(arguments: [false, true]) func lateReportBelongsToTheRedirectedRequest(isLast: Bool) {
+        let late = Event.lateTransfer(13)
+        let metrics = Self.metrics(
+            [
+                .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .redirect(10), .step(.reused, 11),
+                .step(.requestSent, 12),
+            ] + (isLast ? [] : [late]) + [.step(.firstByte, 20), .transfer(30)] + (isLast ? [late] : []) + [.end(30)])
+        #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "1 - - - 1 8 10 20"])
+        #expect(metrics.transfers.map(\.networkProtocol) == ["h2", "http/1.1"])
+    }
+
+    @Test func reportBeforeTheRedirectEndsItsRequest() {
+        let metrics = Self.metrics([
+            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .redirect(5), .step(.reused, 6),
+            .step(.requestSent, 7), .step(.firstByte, 8), .transfer(9),
+        ])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "2 - - - 1 1 1 5"])
+    }
+
     @Test func aRunningLoadHasNoEnd() {
         let timings = Self.metrics([.step(.connected, 1), .step(.firstByte, 3)]).timings
         #expect(timings.map(Self.row) == ["- - 1 - - 0 - -"])
@@ -109,5 +137,25 @@ import Testing
         await delegate.ended()
         #expect(task.metrics.timings.map { $0.report?.isReused } == [true, true])
         #expect(task.metrics.timings.allSatisfy { $0.connecting != nil && $0.end != nil })
+    }
+
+    @Test func taskAttributesALateReportToTheRedirectedRequest() async throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x://h/"), delegate: delegate)
+        task.resume()
+        let first = await handler.nextLoad()
+        let client = first.client  // retained, as a handler does until its report
+        client.didReach(.connected)
+        _ = first.redirect(to: try URLRecord(parsing: "x://h/b"))
+        let second = await handler.nextLoad()
+        second.client.didReach(.reused)
+        client.didTransfer(TransferReport(networkProtocol: "h2"))
+        second.respond()
+        second.client.didTransfer(TransferReport(networkProtocol: "h2", isReused: true))
+        second.finish()
+        await delegate.ended()
+        #expect(task.metrics.timings.map { $0.report?.isReused } == [false, true])
+        #expect(task.metrics.timings.map { $0.connecting == nil } == [false, true])
     }
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A delegate made of closures. Each of them may be left out. Those that decide may wait.
+///
+///     let delegate = ClosureDelegate(onChallenge: { _ in .use(.password(user: "me", password: await askUser())) })
+///     let (body, _) = try await loader.data(for: request, delegate: delegate)
+///
+/// A closure that is isolated to an actor runs there: write `{ @MainActor request, response in … }`.
+public final class ClosureDelegate: LoadDelegate {
+    private let onRedirect: (@Sendable (Request, Response) async -> RedirectDecision)?
+    private let onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)?
+    private let onNewBody: (@Sendable (LoadTask) async -> Body?)?
+    private let onProgress: (@Sendable (LoadProgress) -> Void)?
+
+    /// - Parameters:
+    ///   - onRedirect: decides about a redirect to the given request. Left out: it is followed.
+    ///   - onChallenge: answers a challenge. Left out: default handling.
+    ///   - onNewBody: returns the body that is sent again; `nil` fails the load. Left out: the request's own body, if it
+    ///     can be read twice.
+    ///   - onProgress: called when bytes were sent or received, in the order of events, and possibly once for several
+    ///     pieces.
+    public init(
+        onRedirect: (@Sendable (_ proposed: Request, _ response: Response) async -> RedirectDecision)? = nil,
+        onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)? = nil,
+        onNewBody: (@Sendable (LoadTask) async -> Body?)? = nil, onProgress: (@Sendable (LoadProgress) -> Void)? = nil
+    ) {
+        (self.onRedirect, self.onChallenge, self.onNewBody, self.onProgress) = (onRedirect, onChallenge, onNewBody, onProgress)
+    }
+
+    public func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        guard let onRedirect else { return decide(.follow(request)) }
+        Task { decide(await onRedirect(request, response)) }
+    }
+
+    public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        guard let onChallenge else { return challenge.answer(.performDefault) }
+        Task { challenge.answer(await onChallenge(challenge)) }
+    }
+
+    public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+        guard let onNewBody else {
+            let body = task.currentRequest.body
+            return answer(body.flatMap { $0.isRewindable ? $0 : nil })
+        }
+        Task { answer(await onNewBody(task)) }
+    }
+
+    public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        onProgress?(task.progress)
+        return .keepGoing
+    }
+
+    public func loadTaskDidSend(_ task: LoadTask) { onProgress?(task.progress) }
+    public func loadTaskDidReceiveBytes(_ task: LoadTask) { onProgress?(task.progress) }
+}
