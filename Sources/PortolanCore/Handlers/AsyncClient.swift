@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import HTTPTypes
+import Synchronization
+
+/// Receives the events of an ``AsyncHandler``'s load.
+///
+/// Each call returns when the consumer is ready for the next event, so a load that awaits its calls is never faster
+/// than its consumer. One call at a time. Every call throws `CancellationError` once the load was stopped. The order of
+/// events is that of ``ProtocolClient``; a violation fails the load with ``LoadError/Code/protocolViolation``.
+public struct AsyncClient: Sendable {
+    let load: AsyncLoad
+
+    /// Whether the load was stopped; for loops that deliver nothing. Any thread.
+    public var isStopped: Bool { load.isOver }
+
+    /// Delivers a 1xx response, before the response.
+    public func didReceiveInterim(_ response: Response) async throws {
+        try load.check()
+        load.client.didReceiveInterim(response)
+    }
+
+    /// Delivers the response. A multipart handler delivers one for each part.
+    ///
+    /// - Parameter storage: whether a cache may store the response.
+    public func didReceive(_ response: Response, storage: CacheStoragePolicy = .notAllowed) async throws {
+        try load.check()
+        try await load.handle(load.client.didReceive(response, storage: storage))
+    }
+
+    /// Delivers body bytes, which the consumer reads before this returns.
+    public func didLoad(_ bytes: [UInt8]) async throws {
+        try load.check()
+        let span = bytes.span
+        let flow = unsafe load.client.didLoad(span.bytes)
+        try await load.handle(flow)
+    }
+
+    /// Delivers body bytes.
+    public func didLoad(_ bytes: Data) async throws {
+        try await didLoad([UInt8](bytes))
+    }
+
+    /// Delivers text as body bytes, in UTF-8.
+    public func didLoad(_ text: String) async throws {
+        try await didLoad(Array(text.utf8))
+    }
+
+    /// Delivers the trailer fields. At most once, after the body.
+    public func didReceiveTrailers(_ fields: HTTPFields) async throws {
+        try load.check()
+        load.client.didReceiveTrailers(fields)
+    }
+
+    /// Redirects the request.
+    ///
+    /// Returns if the caller does not follow the redirect: then deliver `response` and its body as usual. If the caller
+    /// follows it, the load is over, and this throws `CancellationError`.
+    public func wasRedirected(to request: Request, response: Response) async throws {
+        try load.check()
+        try await load.handle(load.client.wasRedirected(to: request, redirectResponse: response))
+    }
+
+    /// Asks for a credential, or for trust in a server, and waits for the answer.
+    ///
+    /// - Parameters:
+    ///   - space: what the credential is for.
+    ///   - failureCount: how many answers to this challenge were rejected so far.
+    ///   - response: the response with the challenge, if there is one.
+    public func challenge(
+        _ space: ProtectionSpace, previousFailureCount failureCount: Int = 0, failureResponse response: Response? = nil
+    ) async throws -> ChallengeAnswer {
+        try load.check()
+        let answer = PendingAnswer()
+        load.client.didReceive(
+            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failureCount, failureResponse: response) {
+                answer.give($0)
+            })
+        let given = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in answer.whenGiven { continuation.resume(returning: $0) } }
+        } onCancel: {
+            answer.give(.cancel)
+        }
+        try load.check()
+        return given
+    }
+}
+
+/// The answer to a challenge, or the end of the wait for it. The first one counts.
+private final class PendingAnswer: Sendable {
+    private struct State {
+        var answer: ChallengeAnswer?
+        var waiter: (@Sendable (ChallengeAnswer) -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    func give(_ answer: ChallengeAnswer) {
+        let waiter = state.withLock { state -> (@Sendable (ChallengeAnswer) -> Void)? in
+            guard state.answer == nil else { return nil }
+            state.answer = answer
+            return state.waiter.take()
+        }
+        waiter?(answer)
+    }
+
+    func whenGiven(_ body: @escaping @Sendable (ChallengeAnswer) -> Void) {
+        let answer = state.withLock { state in
+            if state.answer == nil { state.waiter = body }
+            return state.answer
+        }
+        if let answer { body(answer) }
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The load of an ``Interceptor``: changes its request, and then lets the next handler load it.
+final class InterceptedLoad: ProtocolLoad {
+    private enum State {
+        case created
+        /// The request is being changed. The task is `nil` until it is made.
+        case changing(Task<Void, Never>?)
+        case loading(any ProtocolLoad)
+        case over
+    }
+
+    private let request: Request
+    private let interceptor: Interceptor
+    private let client: any ProtocolClient
+    private let state = Mutex(State.created)
+    /// The request of a redirect about which the caller has not decided yet.
+    private let proposed = Mutex<Request?>(nil)
+
+    init(_ request: Request, _ interceptor: Interceptor, _ client: any ProtocolClient) {
+        (self.request, self.interceptor, self.client) = (request, interceptor, client)
+    }
+
+    /// Always `true`, because the task and the next handler run on other threads.
+    var stopsInTurn: Bool { true }
+
+    func startLoading() {
+        let starts = state.withLock { state in
+            guard case .created = state else { return false }
+            state = .changing(nil)
+            return true
+        }
+        guard starts else { return }
+        let task = Task { await changeAndLoad() }
+        let isStopped = state.withLock { state in
+            switch state {
+            case .changing: state = .changing(task)
+            case .over: return true
+            case .created, .loading: break  // the task was faster
+            }
+            return false
+        }
+        if isStopped { task.cancel() }
+    }
+
+    func stopLoading() {
+        switch end() {
+        case .created, .over: return
+        case .changing(let task): task?.cancel()
+        case .loading(let load): load.stopLoading()
+        }
+        interceptor.end(request, proposed.withLock { $0 }.map { .redirected(to: $0) } ?? .stopped)
+    }
+
+    func resumeLoading() {
+        proposed.withLock { $0 = nil }
+        if case .loading(let load) = state.withLock({ $0 }) { load.resumeLoading() }
+    }
+
+    private func changeAndLoad() async {
+        var changed = request
+        do {
+            try await interceptor.change(&changed)
+            guard changed.url == request.url else {
+                throw LoadError(
+                    .badRequest,
+                    message: "the interceptor \(interceptor.identifier) changed the URL \(request.url.shortDescription); it may change "
+                        + "everything else")
+            }
+            start(changed)
+        } catch let error as LoadError {
+            fail(error)
+        } catch {
+            fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", cause: error))
+        }
+    }
+
+    private func start(_ changed: Request) {
+        let load = client.makeLoadByNextHandler(for: changed, client: InterceptingClient(self, next: client))
+        let starts = state.withLock { state in
+            if case .over = state { return false }
+            state = .loading(load)
+            return true
+        }
+        if starts { load.startLoading() }
+    }
+
+    private func fail(_ error: LoadError) {
+        if ends(.failed(error)) { client.didFail(with: error) }
+    }
+
+    private func end() -> State {
+        state.withLock { state in
+            defer { state = .over }
+            return state
+        }
+    }
+
+    // MARK: From the next handler
+
+    func didReceive(_ response: Response) { interceptor.response(request, response) }
+
+    /// - Parameter decide: passes the redirect on. A `.pause` defers the decision.
+    func decide(on proposal: Request, _ decide: () -> Flow) -> Flow {
+        proposed.withLock { $0 = proposal }
+        let flow = decide()
+        if flow != .pause { proposed.withLock { $0 = nil } }
+        if flow == .stopped { _ = ends(.redirected(to: proposal)) }
+        return flow
+    }
+
+    /// Notifies the interceptor of the end.
+    ///
+    /// - Returns: `false` if the load was stopped before.
+    func ends(_ outcome: Interceptor.Outcome) -> Bool {
+        if case .over = end() { return false }
+        interceptor.end(request, outcome)
+        return true
+    }
+}
+
+/// Forwards the events of the next handler, and shows some of them to the interceptor.
+private final class InterceptingClient: ForwardingClient {
+    let next: any ProtocolClient
+    private let load: InterceptedLoad
+
+    init(_ load: InterceptedLoad, next: any ProtocolClient) { (self.load, self.next) = (load, next) }
+
+    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        load.decide(on: request) { next.wasRedirected(to: request, redirectResponse: redirectResponse) }
+    }
+
+    func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        load.didReceive(response)
+        return next.didReceive(response, storage: storage)
+    }
+
+    func didFinishLoading() {
+        if load.ends(.finished) { next.didFinishLoading() }
+    }
+
+    func didFail(with error: LoadError) {
+        if load.ends(.failed(error)) { next.didFail(with: error) }
+    }
+}

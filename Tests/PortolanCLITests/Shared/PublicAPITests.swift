@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// docs/public-api.txt lists the public declarations of the products, so that a change of them shows in a review.
+///
+/// `PORTOLAN_UPDATE_API=1 swift test --filter PublicAPITests` writes the list.
+@Suite struct PublicAPITests {
+    /// The modules of each product.
+    private static let products: [(name: String, modules: [String])] = [
+        (
+            "Portolan",
+            [
+                "Portolan", "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", "PortolanHTTP", "PortolanPlugins",
+                "PortolanTransport",
+            ]
+        ),
+        ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"]),
+        ("PortolanConformance", ["PortolanConformance"]),
+        ("PortolanPluginKit", ["PortolanPluginKit"]),
+    ]
+
+    private let root: URL
+    private var list: URL { root.appendingPathComponent("docs/public-api.txt") }
+
+    init() {
+        var folder = URL(fileURLWithPath: #filePath)
+        for _ in 0..<4 { folder.deleteLastPathComponent() }
+        root = folder
+    }
+
+    @Test func listHasEveryPublicDeclaration() throws {
+        var text = ""
+        for product in Self.products {
+            var lines: [String] = []
+            for module in product.modules {
+                for file in try files(of: module) { lines += PublicDeclarations(in: file).lines.map { "\(module)  \($0)" } }
+            }
+            text += "\(product.name): \(lines.count) declarations\n\n" + lines.sorted().map { "\($0)\n" }.joined() + "\n"
+        }
+        if ProcessInfo.processInfo.environment["PORTOLAN_UPDATE_API"] == "1" {
+            try text.write(to: list, atomically: true, encoding: .utf8)
+        }
+        let expected = try String(contentsOf: list, encoding: .utf8)
+        let (now, before) = (Set(text.split(separator: "\n")), Set(expected.split(separator: "\n")))
+        for line in now.subtracting(before).sorted() { Issue.record("new in the public API: \(line)") }
+        for line in before.subtracting(now).sorted() { Issue.record("no longer in the public API: \(line)") }
+        #expect(text == expected)
+    }
+
+    private func files(of module: String) throws -> [String] {
+        let folder = root.appendingPathComponent("Sources/\(module)")
+        let paths = try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
+        return try paths.filter { $0.hasSuffix(".swift") }.sorted().map {
+            try String(contentsOf: folder.appendingPathComponent($0), encoding: .utf8)
+        }
+    }
+
+    @Test func declarationsAreFound() {
+        let source = """
+            public struct A: Sendable {
+                /// public var comment
+                public let x, y: Int
+                var hidden = 1
+                public init(
+                    a: Int,  // one
+                    b: Int
+                ) {
+                    public_call()
+                }
+            }
+            package enum Hidden {
+                public static let seen = 1
+            }
+            extension A {
+                public func f(_ g: (Int) -> Void = { _ in }) -> Int { 1 }
+            }
+            public protocol P {
+                associatedtype E
+                func g() -> Int
+            }
+            public enum C {
+                case a
+                case b(Int)
+                private func h() { switch self { case .a: break } }
+            }
+            """
+        #expect(
+            PublicDeclarations(in: source).lines == [
+                "public struct A: Sendable", "A: public let x, y: Int", "A: public init( a: Int, b: Int )",
+                "A: public func f(_ g: (Int) -> Void = …) -> Int", "public protocol P", "P: associatedtype E", "P: func g() -> Int",
+                "public enum C", "C: case a", "C: case b(Int)",
+            ])
+    }
+}
+
+/// The public declarations of a file that swift-format has formatted: each level is indented by four spaces.
+private struct PublicDeclarations {
+    private(set) var lines: [String] = []
+    /// The types around the current line, with the indentation of their members.
+    private var scopes: [(name: String, indent: Int, isPublic: Bool, hasPublicMembers: Bool)] = []
+
+    init(in source: String) {
+        let all = source.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        for (index, line) in all.enumerated() {
+            let indent = line.prefix { $0 == " " }.count
+            let words = line.dropFirst(indent)
+            guard !words.isEmpty, !words.hasPrefix("//") else { continue }
+            scopes.removeAll { $0.indent > indent }
+            let isMember = scopes.last.map { $0.indent == indent } ?? (indent == 0)
+            guard isMember else { continue }
+            let declaration = Self.declaration(from: all[index...])
+            let isPublic = declaration.wholeMatch(of: /(@\w+(\(.*?\))? )*public (?!import).*/) != nil
+            let isImplied =
+                scopes.last?.hasPublicMembers == true
+                && declaration.prefixMatch(of: /(mutating |static |indirect )*(case|func|var|init|associatedtype|subscript)\b/) != nil
+            let isVisible = scopes.allSatisfy(\.isPublic)
+            if isVisible, isPublic || isImplied {
+                lines.append((scopes.last.map { "\($0.name): " } ?? "") + declaration)
+            }
+            openScope(declaration, indent, isPublic: isPublic)
+        }
+    }
+
+    private mutating func openScope(_ declaration: String, _ indent: Int, isPublic: Bool) {
+        guard let match = declaration.firstMatch(of: /\b(struct|class|enum|protocol|extension|actor) ([\w.\[\]]+)/) else { return }
+        let kind = String(match.1)
+        // Members of an extension are as public as they say.
+        let isVisible = isPublic || kind == "extension"
+        let outer = scopes.last.map { "\($0.name)." } ?? ""
+        scopes.append(
+            (outer + String(match.2), indent + 4, isVisible, isPublic && (kind == "protocol" || kind == "enum")))
+    }
+
+    /// The declaration that begins in the first line, in one line, without its body and without the values of closures.
+    private static func declaration(from lines: ArraySlice<String>) -> String {
+        var text = ""
+        var depth = 0
+        for line in lines {
+            var words = line.drop { $0 == " " }
+            if let comment = words.range(of: "  //") { words = words[..<comment.lowerBound] }
+            if !text.isEmpty { text += " " }
+            for character in words {
+                switch character {
+                case "(", "[": depth += 1
+                case ")", "]": depth -= 1
+                case "{" where depth == 0:
+                    return trimmed(text)
+                default: break
+                }
+                text.append(character)
+            }
+            if depth <= 0 { return trimmed(text) }
+        }
+        return trimmed(text)
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        var text = text
+        // A closure as a default value.
+        while let start = text.firstIndex(of: "{"), let end = text[start...].firstIndex(of: "}") {
+            text.replaceSubrange(start...end, with: "…")
+        }
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}
