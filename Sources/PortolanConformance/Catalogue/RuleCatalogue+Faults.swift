@@ -4,38 +4,38 @@ extension RuleCatalogue {
     static let faults: [ConformanceRule] = [
         .must(
             "FAULT-01", level: 4, needs: .succeeds,
-            "The n-th allocation fails, for n over init and a whole load: an error or a right result.",
-            because: "Memory ends when it is needed most.",
-            remedy: "Look at what malloc returns."),
+            "If any allocation in init or in a load fails, the load fails with an error or gives the right result.",
+            because: "Memory often runs out at the worst moment.",
+            remedy: "Check the result of malloc."),
         .must(
             "FAULT-02", level: 4, needs: .succeeds,
-            "No descriptor is free: an error or a right result.",
-            because: "Servers run at the limit.",
-            remedy: "Look at what open and socket return."),
+            "If no file descriptor is free, the load fails with an error or gives the right result.",
+            because: "Servers run close to their limits.",
+            remedy: "Check the results of open and socket."),
         .must(
             "FAULT-03", level: 4, needs: .succeeds,
-            "No thread can be made: an error or a right result.",
+            "If no thread can be created, the load fails with an error or gives the right result.",
             because: "Containers have limits.",
-            remedy: "Look at what pthread_create returns."),
+            remedy: "Check the result of pthread_create."),
         .must(
             "FAULT-04", level: 4, needs: .succeeds,
-            "Calls that are interrupted by signals throughout: a right result.",
+            "If signals interrupt system calls all the time, the load gives the right result.",
             because: "Profilers and terminals send signals.",
-            remedy: "Repeat on EINTR."),
+            remedy: "Repeat the call on EINTR."),
         .must(
             "FAULT-05", level: 4, needs: .succeeds,
             "Writing to a closed pipe or socket does not kill the host.",
-            because: "SIGPIPE ends a process by default.",
+            because: "By default, SIGPIPE ends a process.",
             remedy: "Use MSG_NOSIGNAL."),
         .must(
             "FAULT-06", level: 4, needs: .succeeds,
-            "The temporary folder is full: an error or a right result.",
-            because: "Disks fill.",
-            remedy: "Look at what write and close return."),
+            "If the temporary folder is full, the load fails with an error or gives the right result.",
+            because: "Disks become full.",
+            remedy: "Check the results of write and close."),
         .must(
             "FAULT-07", level: 4, needs: .any,
-            "Each host function refuses once: an error or a right result.",
+            "If any function of the host refuses once, the load fails with an error or gives the right result.",
             because: "Hosts have limits, too.",
-            remedy: "Look at each answer."),
+            remedy: "Check the result of each call."),
     ]
 }

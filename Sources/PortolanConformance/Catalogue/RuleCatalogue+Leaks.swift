@@ -4,38 +4,38 @@ extension RuleCatalogue {
     static let leaks: [ConformanceRule] = [
         .must(
             "LEAK-01", level: 4, needs: .succeeds,
-            "The heap is flat over 1,000 loads.",
+            "The heap does not grow over 1,000 loads.",
             because: "Servers run for months.",
-            remedy: "Free in destroy all that make and the load took."),
+            remedy: "Free in destroy everything that make and the load allocated."),
         .must(
             "LEAK-02", level: 4, needs: .succeeds,
-            "Descriptors are flat over many loads.",
-            because: "A process has a few hundred.",
-            remedy: "Close each on every path."),
+            "The number of file descriptors does not grow over many loads.",
+            because: "A process can have only a few hundred.",
+            remedy: "Close each file descriptor on every path."),
         .must(
             "LEAK-03", level: 4, needs: .succeeds,
-            "Threads are flat over many loads.",
-            because: "Each has a stack.",
-            remedy: "Join each on every path."),
+            "The number of threads does not grow over many loads.",
+            because: "Each thread has a stack.",
+            remedy: "Join each thread on every path."),
         .must(
             "LEAK-04", level: 4, needs: .succeeds,
-            "No temporary file is left.",
-            because: "Disks fill.",
-            remedy: "Unlink it right after opening."),
+            "Loads leave no temporary file.",
+            because: "Disks become full.",
+            remedy: "Unlink the file right after you open it."),
         .must(
             "LEAK-05", level: 4, needs: .succeeds,
-            "The heap is flat over 1,000 cancelled loads.",
-            because: "Cancelling is what users do most.",
+            "The heap does not grow over 1,000 cancelled loads.",
+            because: "Users cancel loads very often.",
             remedy: "Free in destroy, whatever happened before."),
         .must(
             "LEAK-06", level: 4, needs: .fails,
-            "The heap is flat over 1,000 failed loads.",
-            because: "A peer that is down is asked again and again.",
-            remedy: "Free on the error path, too."),
+            "The heap does not grow over 1,000 failed loads.",
+            because: "Programs try a peer that is down again and again.",
+            remedy: "Free memory on the error path, too."),
         .must(
             "LEAK-07", level: 4, needs: .nested,
-            "Every nested load that was opened has been closed.",
-            because: "The inner peer's connection hangs on it.",
+            "The load closes every nested load that it has opened.",
+            because: "An open nested load keeps its connection open.",
             remedy: "Call close, also after a failure."),
     ]
 }

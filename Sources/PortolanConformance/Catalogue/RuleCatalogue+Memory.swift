@@ -5,23 +5,23 @@ extension RuleCatalogue {
     static let memory: [ConformanceRule] = [
         .must(
             "MEM-01", level: 4,
-            "No memory is touched that is not the plugin's own, or lent to it.",
-            because: "It is another's by then: data are damaged, or told to a peer.",
-            remedy: "Keep what is needed after a call as a copy, check lengths before copying, free last."),
+            "The plugin accesses only its own memory and memory that it borrows.",
+            because: "Other memory belongs to other code. Its data is damaged, or sent to a peer.",
+            remedy: "Copy what you need after a call, check lengths before you copy, and free memory last."),
         .must(
             "MEM-02", level: 4,
-            "Nothing is decided by, and nothing delivered of, memory that was never written.",
-            because: "What it holds is another thing each time, and may be a secret.",
-            remedy: "Give every variable and block a value first; deliver only as many bytes as were read."),
+            "The plugin makes no decision from uninitialised memory, and delivers no uninitialised bytes.",
+            because: "The value differs each time, and may be a secret.",
+            remedy: "Initialise every variable and block. Deliver only the bytes that were read."),
         .must(
             "MEM-03", level: 4,
-            "Each block is freed once, by what belongs to the function that took it.",
-            because: "The heap's lists are damaged, and the crash comes elsewhere.",
-            remedy: "Let one place own each block; set its pointer to NULL when it is freed."),
+            "Each block is freed once, with the function that matches its allocation.",
+            because: "Otherwise the heap is damaged, and the crash comes somewhere else.",
+            remedy: "Let one place own each block, and set its pointer to NULL when you free it."),
         .must(
             "MEM-04", level: 4,
-            "No block is lost: when the loads and the instance have ended, each is freed or can still be reached.",
+            "No block is lost. When the loads and the instance have ended, each block is freed or still reachable.",
             because: "Servers run for months.",
-            remedy: "Free in destroy what make and the load took, and in deinit what init took."),
+            remedy: "Free in destroy what make and the load allocated, and in deinit what init allocated."),
     ]
 }

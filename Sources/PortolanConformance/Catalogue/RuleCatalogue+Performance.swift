@@ -4,28 +4,28 @@ extension RuleCatalogue {
     static let performance: [ConformanceRule] = [
         .should(
             "PERF-01", level: 5, needs: .succeeds,
-            "The cost of a small load is at most ten times the reference plugin's in the same run.",
+            "A small load costs at most ten times as much as one of the reference handler in the same run.",
             because: "Small loads are the most frequent.",
             remedy: "Measure, and remove copies and look-ups."),
         .should(
             "PERF-02", level: 5, needs: .large,
-            "The speed of a large body is at least a tenth of the reference plugin's in the same run.",
-            because: "Bytes are what a load is for.",
-            remedy: "Deliver in runs of 64 KiB."),
+            "A large body arrives at a tenth of the reference handler's speed or more, in the same run.",
+            because: "Bytes are the purpose of a load.",
+            remedy: "Deliver in pieces of 64 KiB."),
         .should(
             "PERF-03", level: 5, needs: .large,
-            "Peak memory above idle while a slow reader takes a large body is under 16 MiB.",
-            because: "A hundred of them must fit.",
+            "While a slow reader takes a large body, peak memory is less than 16 MiB above idle.",
+            because: "A hundred such loads must fit into memory.",
             remedy: "Stop reading while the reader is slow."),
         .should(
             "PERF-04", level: 5, needs: .large,
-            "The first byte does not wait for the last.",
-            because: "People see pages build up.",
-            remedy: "Deliver as bytes come."),
+            "The load delivers the first byte before the last one has arrived.",
+            because: "Users see a page while it is loading.",
+            remedy: "Deliver bytes as they arrive."),
         .must(
             "PERF-05", level: 5, needs: .large,
             "A hundred paused loads use no processor time.",
-            because: "Phones sleep.",
+            because: "Phones must be able to sleep.",
             remedy: "Wait for resume."),
     ]
 }

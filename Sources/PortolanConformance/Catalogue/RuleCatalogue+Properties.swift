@@ -4,18 +4,18 @@ extension RuleCatalogue {
     static let properties: [ConformanceRule] = [
         .must(
             "PROP-01", level: 2, needs: .redirects,
-            "Properties that the plugin does not know stay on a request that it re-issues.",
-            because: "They belong to another handler.",
-            remedy: "Name in the change only your own."),
+            "If the plugin re-issues a request, it keeps the properties that it does not know.",
+            because: "Those properties belong to another handler.",
+            remedy: "Set only your own properties in portolan_change."),
         .must(
             "PROP-02", level: 2, isEnforced: true,
-            "A property of the wrong type is an error that names it.",
-            because: "The caller set it by name.",
-            remedy: "Check the kind before reading."),
+            "If a property has the wrong type, the load fails with an error that names the property.",
+            because: "The caller set the property by name.",
+            remedy: "Check the kind before you read the value."),
         .must(
             "PROP-03", level: 3,
-            "Memory of properties is not kept after the call that lent it.",
-            because: "It is used anew.",
-            remedy: "Copy what is needed."),
+            "The plugin does not use the memory of a property after the request is gone.",
+            because: "The host reuses the memory.",
+            remedy: "Copy what you need."),
     ]
 }

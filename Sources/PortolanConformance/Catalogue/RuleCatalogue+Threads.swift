@@ -4,43 +4,43 @@ extension RuleCatalogue {
     static let threads: [ConformanceRule] = [
         .must(
             "THREAD-01", level: 3, isEnforced: true, needs: .succeeds,
-            "The client is called only from inside a call into the load, or on the load-thread; own threads only wake.",
-            because: "Events would overlap, and come after the end.",
-            remedy: "Call wake from own threads, and deliver in woken."),
+            "The client is called only from inside a call into the load, or on the load-thread. The plugin's own threads only call wake.",
+            because: "Otherwise events overlap, or come after the end.",
+            remedy: "Call wake from your own threads, and deliver in woken."),
         .must(
             "THREAD-02", level: 3, needs: .succeeds,
             "A load may be made on one thread, started on a second, resumed on a third and stopped on a fourth.",
-            because: "The host has whichever thread is free.",
-            remedy: "Keep nothing of a load in thread-local memory."),
+            because: "The host uses any thread that is free.",
+            remedy: "Keep no state of a load in thread-local memory."),
         .must(
             "THREAD-03", level: 3, needs: .succeeds,
-            "Two loads at once both give their own bytes.",
-            because: "Buffers are shared by mistake more often than by plan.",
-            remedy: "Give each load its buffer."),
+            "Two loads at once each deliver their own bytes.",
+            because: "It is easy to share a buffer by mistake.",
+            remedy: "Give each load its own buffer."),
         .must(
             "THREAD-04", level: 3, needs: .succeeds,
-            "Signal masks and handlers, locale and rounding mode are as before.",
+            "After each call, signal masks, signal handlers, locale and rounding mode are the same as before.",
             because: "They belong to the process.",
-            remedy: "Put back what a library changed, or use its thread-safe form."),
+            remedy: "Restore what a library changed, or use its thread-safe functions."),
         .should(
             "THREAD-05", level: 4, needs: .succeeds,
-            "256 loads need no more than a bounded number of threads.",
+            "256 loads at once need only a bounded number of threads.",
             because: "Each thread costs memory and time.",
             remedy: "Share threads between loads."),
         .must(
             "THREAD-06", level: 3, needs: .succeeds,
-            "No lock of the plugin is held while the client is called.",
+            "The plugin holds no lock while it calls the client.",
             because: "The client may call back, or wait for another load.",
             remedy: "Unlock before each client call."),
         .must(
             "THREAD-07", level: 3, needs: .succeeds,
-            "A blocked client call of one load does not stop another load.",
-            because: "Readers are strangers to each other.",
+            "A client call that blocks in one load does not block another load.",
+            because: "The readers of two loads are independent.",
             remedy: "Share no lock between loads."),
         .must(
             "THREAD-08", level: 4, needs: .succeeds,
-            "Every thread of the plugin has ended, or sleeps, once no load is left.",
-            because: "A thread that spins costs for ever.",
-            remedy: "Wait on a condition, not in a loop."),
+            "When no load is left, every thread of the plugin has ended or sleeps.",
+            because: "A thread in a busy loop uses the processor forever.",
+            remedy: "Wait on a condition variable, not in a loop."),
     ]
 }

@@ -9,17 +9,19 @@ package enum RulePage {
     private static let head = """
         # What a protocol plugin must do
 
-        Each row is a rule of the plugin contract. A plugin that breaks one fails; a rule that says *should* warns. **Level** says what a rule is about:
-        1 the plugin loads and describes itself; 2 one load is right; 3 order, cancellation, flow and threads; 4 stress, faults, leaks and fuzzing;
-        5 performance. **Host** marks what the host enforces at run time, too: a load that breaks it ends with `protocolViolation` and the rule's ID.
-        **Needs** is the tag of a URL in the manifest's `conformance` section without which the rule can't be judged, or what the loader
-        does not have yet.
+        Each row is a rule of the plugin contract. A plugin that violates a rule fails the check of that rule. For a rule with *Should*, the check
+        only warns.
 
-        `portolan check` is a judge of mistakes and of simple cheating, not a sandbox: the plugin's code runs in the process of its check, as the same user.
-        What it can still do there is in "check" of the documentation of the command line. A check that was not made because of another rule
-        fails where the check of that rule finds it kept.
+        - **Level**: 1 the plugin loads and describes itself; 2 one load is correct; 3 order, cancellation, flow and threads; 4 stress, faults, leaks
+          and fuzzing; 5 performance.
+        - **Host**: the host also enforces the rule at run time. A load that violates it ends with `protocolViolation` and the rule's ID.
+        - **Needs**: the tag of a URL that the check needs in the manifest's `conformance` section, or a feature that the loader does not have yet.
 
-        This page is generated from `RuleCatalogue` in `Sources/PortolanConformance`; a test keeps it so.
+        `portolan check` finds mistakes and simple cheating. It is not a sandbox: the plugin's code runs in the process of its check, as the same
+        user. The documentation of the command line, in "check", describes what the code can still do there. A check that was skipped because another
+        rule is violated fails if the check of that rule finds no violation.
+
+        This page is generated from `RuleCatalogue` in `Sources/PortolanConformance`. A test compares it with the catalogue.
 
 
         """
@@ -34,7 +36,7 @@ package enum RulePage {
         return """
             ## \(category.id): \(category.title)
 
-            | ID | Level | Host | Needs | Rule | Why | How to mend it |
+            | ID | Level | Host | Needs | Rule | Why | How to fix it |
             | --- | --- | --- | --- | --- | --- | --- |
 
             """ + rows.joined()
