@@ -48,7 +48,7 @@ import Testing
             try result("DESC-01", .failed, [error("InvalidRead", size: 7)]))
         #expect(
             results.first?.findings.map(\.detail) == [
-                "DESC-01: InvalidRead of size 1; in 1 other check as well", "ORDER-02: InvalidRead of size 1",
+                "DESC-01: InvalidRead of size 1; also in 1 other check", "ORDER-02: InvalidRead of size 1",
             ])
         #expect(results.first?.again("x") == "x --filter DESC-01,ORDER-02")
     }
@@ -65,18 +65,18 @@ import Testing
             let results = sight(ended)
             #expect(verdicts(of: results) == ["MEM-01": .passed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .warned])
             try #require(results.count > 3)
-            #expect(results[3].findings.first?.detail.hasPrefix("ORDER-01: its leaks are not known") == true)
+            #expect(results[3].findings.first?.detail.hasPrefix("ORDER-01: its leaks are unknown") == true)
         }
     }
 
     /// A crash without a memcheck error still counts as an invalid access. A crash by abort(3) does not.
     @Test func anAccessThatEndedTheProcessIsAnInvalidOne() throws {
         var crashed = try result("ORDER-01", .crashed)
-        (crashed.note, crashed.stack) = ("ended by SIGSEGV: it touched memory that was not lent", ["hold (tide.c:1)"])
+        (crashed.note, crashed.stack) = ("ended by SIGSEGV: it accessed memory that it does not own", ["hold (tide.c:1)"])
         let results = sight(crashed)
         try #require(!results.isEmpty)
         #expect(results[0].verdict == .failed)
-        #expect(results[0].findings.map(\.detail) == ["ORDER-01: ended by SIGSEGV: it touched memory that was not lent"])
+        #expect(results[0].findings.map(\.detail) == ["ORDER-01: ended by SIGSEGV: it accessed memory that it does not own"])
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
         crashed.note = "ended by SIGABRT"
         #expect(sight(crashed).first?.verdict == .passed)

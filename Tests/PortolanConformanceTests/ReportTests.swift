@@ -20,7 +20,7 @@ import Testing
     @Test func theSummaryIsInTheCataloguesOrderAndCountsWhatWasNotJudged() throws {
         let summary = Summary(try results())
         #expect(summary.results.map(\.rule.id) == ["DESC-01", "CAN-01", "LIFE-05", "ORDER-02"])
-        #expect(summary.line == "4 checks: 1 passed, 1 failed, 1 crashed; not judged: 1")
+        #expect(summary.line == "4 checks: 1 passed, 1 failed, 1 crashed; skipped: 1")
         #expect(!summary.isSuccess)
         #expect(Summary([CheckResult(try rule("DESC-01"), .warned)]).isSuccess)
     }
@@ -28,7 +28,7 @@ import Testing
     @Test func nothingJudgedIsNoSuccess() throws {
         let summary = Summary([CheckResult(try rule("CAN-01"), .skipped, note: "the manifest names no URL")])
         #expect(!summary.isSuccess && summary.isEmpty)
-        #expect(HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x").contains("was not judged</span>"))
+        #expect(HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x").contains("was not checked</span>"))
     }
 
     @Test func tapEscapesItsMarks() throws {
@@ -172,7 +172,7 @@ import Testing
         var names = StackNames(program: "/no/such/program")
         let told = CrashStack(places: frames).told(by: &names, library: "tide.so")
         #expect(told.function == "+0x3 (in tide.so)" && told.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
-        #expect(told.lines == ["+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the judge", "+0x6 (in tide.so)"])
+        #expect(told.lines == ["+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the conformance runner", "+0x6 (in tide.so)"])
         #expect(CrashStack(places: frames).told(by: &names, library: nil).function == "+0x2 (in libz.so.1)")
         let trap = ["/usr/lib/libswiftCore.so", "", "/opt/tide.so"].enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
         #expect(CrashStack(places: trap).told(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
@@ -187,15 +187,15 @@ import Testing
         var report = TextReport(repeatingBy: "portolan check x", isVerbose: false, hasSanitizer: true)
         let lines = results.flatMap { report.lines(for: $0) }
         #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
-        #expect(lines.contains("crashed  LIFE-01  as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
+        #expect(lines.contains("crashed  LIFE-01  same as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
         let summary = Summary(results)
-        #expect(summary.causeLines == ["2 checks ended alike: it crashed in run<int> (tide.c:13); mend that first, and check again"])
+        #expect(summary.causeLines == ["2 checks ended in the same way: it crashed in run<int> (tide.c:13); fix that first, then check again"])
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x")
-        #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Mend that first, and check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
+        #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Fix that first, then check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
         #expect(results[5].cause?.words == "it hung in stop")
         results[5].lastEvents += ["0.400 ms  thread 6  ← stop", "?"]
-        #expect(results[5].cause?.words == "it hung; last: ← stop")
+        #expect(results[5].cause?.words == "it hung; last call: ← stop")
         // The crash is at the same place in the runner's own code, or has no place: a different last call is a
         // different cause.
         results[3].crash = nil

@@ -29,7 +29,7 @@ extension LoadRecord {
     /// - Throws: If the load was not redirected, although the manifest says so.
     func placeOfRedirect(_ load: ConformanceLoad) throws(CheckSkipped) -> Int {
         guard let place = calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else {
-            throw CheckSkipped("'\(load.url)' is tagged redirects, and was not redirected")
+            throw CheckSkipped("'\(load.url)' is tagged redirects, but was not redirected")
         }
         return place
     }
@@ -54,7 +54,7 @@ extension RecordedCall {
         guard change.url.bytes == nil else {
             // `try?` because only whether it parses matters here.
             let url = change.url.text.flatMap { try? URLRecord(parsing: $0) }
-            return url.map(RedirectTarget.url) ?? .malformed("\(change.url.quoted) is no absolute URL")
+            return url.map(RedirectTarget.url) ?? .malformed("\(change.url.quoted) is not an absolute URL")
         }
         guard let given = response.value, (100...599).contains(given.status) else { return .noRedirect }
         var fields = HTTPFields()

@@ -48,7 +48,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
         switch outer.script.inner {
         case .loaded, .cut, .bytes, .mutated, .announcing: break
         case .failing(let code):
-            state.withLock { $0.outcome = .failure(LoadError(code, message: "the judge has the inner load fail")) }
+            state.withLock { $0.outcome = .failure(LoadError(code, message: "the runner makes the nested load fail")) }
             return
         case .silent: return
         }
@@ -60,7 +60,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because all that cha
                 do throws(URLSyntaxError) {
                     request.url = try URLRecord(parsing: text)
                 } catch {
-                    let failure = LoadError(.badURL, message: "the URL of the inner load does not parse: \(error)")
+                    let failure = LoadError(.badURL, message: "the URL of the nested load does not parse: \(error)")
                     state.withLock { $0.outcome = .failure(failure) }
                     return
                 }
@@ -204,8 +204,8 @@ extension ClientScript.Inner {
     /// The error that ends the body early.
     fileprivate var cut: LoadError? {
         switch self {
-        case .cut(let count): LoadError(.truncated, message: "the judge has the inner body end after \(count) bytes")
-        case .announcing(let length): LoadError(.truncated, message: "the inner body ends before the \(length) bytes that were announced")
+        case .cut(let count): LoadError(.truncated, message: "the runner ends the nested body after \(count) bytes")
+        case .announcing(let length): LoadError(.truncated, message: "the nested body ends before the \(length) bytes that were announced")
         case .loaded, .bytes, .mutated, .failing, .silent: nil
         }
     }

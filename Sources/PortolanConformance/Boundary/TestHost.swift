@@ -75,7 +75,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
 
     var changed: String? {
         guard let protected, unsafe configuration.state != protected else { return nil }
-        return "the configuration that init gets"
+        return "the configuration of init"
     }
 
     private static func at(_ pointer: UnsafeMutablePointer<portolan_host>) -> TestHost {

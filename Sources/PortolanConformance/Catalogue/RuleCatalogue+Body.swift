@@ -14,7 +14,7 @@ extension RuleCatalogue {
             remedy: "State the exact length, or -1 if it is unknown."),
         .must(
             "BODY-03", level: 3, needs: .succeeds,
-            "Bytes that did_load lends to the client do not change during the call.",
+            "Bytes that did_load passes to the client do not change during the call.",
             because: "The client checks the bytes first, and reads them again later.",
             remedy: "Pass memory that nothing writes to until the call has returned."),
         .must(

@@ -44,7 +44,7 @@ extension RuleCatalogue {
             remedy: "Start with a letter, continue with letters, digits, '+', '-' and '.', and remove duplicates."),
         .must(
             "DESC-09", level: 1,
-            "Opening and describing the library changes no threads, file descriptors, signals, locale, working folder, umask or environment.",
+            "Opening and describing the library changes no thread, file descriptor, signal, locale, working folder, umask or environment.",
             because: "A computer may have a thousand plugins. Reading the descriptor of one must not change the process.",
             remedy: "Do nothing in constructors and in the entry function. Start in init."),
         .should(
@@ -61,7 +61,7 @@ extension RuleCatalogue {
             "DESC-12", level: 1,
             "The library links no module of the host, and has no run path into a folder that other users can write to.",
             because: "It would load a second host into the process, or code that another user puts into that folder.",
-            remedy: "Link nothing of Portolan except the headers or PortolanPluginKit, and remove -rpath."),
+            remedy: "Use nothing of Portolan except the headers or PortolanPluginKit, and remove -rpath."),
         .must(
             "DESC-13", level: 3,
             "The library works while a copy of it is open in the same process, and so does the copy.",

@@ -21,9 +21,9 @@ extension ConformanceCheck {
         },
         eachLoad("BODY-02", beside: [.large]) { record in
             guard record.didFinish, let response = record.responses.last?.value, record.responses.count == 1 else { return [] }
-            if response.expectedLength < -1 { return ["the response expects \(response.expectedLength) bytes"] }
+            if response.expectedLength < -1 { return ["the response states an expected length of \(response.expectedLength)"] }
             guard response.expectedLength >= 0, response.expectedLength != record.countedBytes else { return [] }
-            return ["the response expects \(response.expectedLength) bytes, and \(record.countedBytes) came"]
+            return ["the response states \(response.expectedLength) bytes, but \(record.countedBytes) came"]
         },
         ConformanceCheck("BODY-03") { context throws(CheckSkipped) in
             let instance = try context.instance()
@@ -36,7 +36,7 @@ extension ConformanceCheck {
                 }
                 let record = try context.perform(context.request(load.url), of: instance, script)
                 if record.calls.contains(where: { if case .data(_, _, true) = $0.call { true } else { false } }) {
-                    context.fail("'\(load.url)': bytes changed while they were lent")
+                    context.fail("'\(load.url)': bytes changed during the call of did_load")
                 }
             }
             instance.end()
@@ -44,7 +44,7 @@ extension ConformanceCheck {
         eachLoad("BODY-04") { record in
             for call in record.calls {
                 if case .data(let count, false, _) = call.call {
-                    return ["did_load was given \(UInt(bitPattern: count)) bytes, and not all of them can be read"]
+                    return ["did_load received \(UInt(bitPattern: count)) bytes, but not all of them can be read"]
                 }
             }
             return []
@@ -52,7 +52,7 @@ extension ConformanceCheck {
         eachLoad("BODY-05", .large) { record in
             let runs = record.calls.count { if case .data(let count, _, _) = $0.call { count > 0 } else { false } }
             guard record.body.count > 1 << 20, runs > 0, record.body.count / runs < 4096 else { return [] }
-            return ["\(record.body.count >> 10) KiB came in \(runs) runs, of \(record.body.count / runs) bytes on average"]
+            return ["\(record.body.count >> 10) KiB came in \(runs) pieces of \(record.body.count / runs) bytes on average"]
         },
         ConformanceCheck("BODY-07") { context throws(CheckSkipped) in
             let huge = try context.everyLoad().filter { $0.isHuge && $0.needs.isEmpty }
@@ -64,19 +64,20 @@ extension ConformanceCheck {
                 let made = try context.make(context.request(load.url), of: instance, script)
                 try made.start()
                 guard let record = context.settled(made, within: context.patience * 3) else {
-                    throw CheckSkipped("'\(load.url)' did not end in time; --timeout gives more")
+                    throw CheckSkipped("'\(load.url)' did not end in time; give it more time with --timeout")
                 }
                 let count = made.client.state.withLock(\.bodyLength)
                 if count != load.length { context.fail("'\(load.url)' gave \(count) bytes, not \(load.length ?? 0)") }
                 let expected = record.responses.last?.value?.expectedLength ?? -1
                 if expected >= 0, expected != count {
-                    context.fail("'\(load.url)': the response expects \(expected) bytes, and \(count) came")
+                    context.fail("'\(load.url)': the response states \(expected) bytes, but \(count) came")
                 }
             }
             if context.areAllIdle { instance.end() }
         },
         eachLoad("BODY-06", .empty) { record in
-            record.didFinish && !record.responses.isEmpty && record.body.isEmpty ? [] : ["an empty body came as \(record.summary)"]
+            record.didFinish && !record.responses.isEmpty && record.body.isEmpty
+                ? [] : ["an empty body needs a response and a finish, but the load emitted \(record.summary)"]
         },
         eachLoad("BODY-09") { record in
             record.responses.compactMap(\.value).flatMap { response -> [String] in
@@ -98,7 +99,7 @@ extension ConformanceCheck {
             let instance = try context.instance()
             for load in cut {
                 if try context.follow(load, of: instance).last?.didFinish == true {
-                    context.fail("'\(load.url)', whose body is cut short, finished as if it were whole")
+                    context.fail("'\(load.url)', whose body is cut short, finished as if the body were complete")
                 }
             }
             instance.end()
@@ -122,7 +123,7 @@ extension LoadRecord {
     /// The differences from the manifest's statements.
     fileprivate func differences(from load: ConformanceLoad) -> [String] {
         // ERR-01 checks the failure and its reason. Events before the failure must still match.
-        if load.error == nil, !didFinish { return ["came to \(LoadResult(self).words), and was to succeed"] }
+        if load.error == nil, !didFinish { return ["gave \(LoadResult(self).words), but should succeed"] }
         var found: [String] = []
         if let length = load.length, length != body.count {
             found.append("gave \(ValueFormatting.count(body.count, "byte")), not \(length)")

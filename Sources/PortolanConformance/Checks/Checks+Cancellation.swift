@@ -12,11 +12,11 @@ extension ConformanceCheck {
                 let count = try context.perform(request, of: instance, CheckContext.script(for: load)).events.count
                 for index in 0..<min(count, 8) {
                     guard let record = try context.stopped(request, of: instance, atEvent: index, CheckContext.script(for: load)) else {
-                        throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                        throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                     }
                     guard let late = record.toldAfterStop.first else { continue }
                     let place = late.within == .stop ? "from within stop" : "after stop had returned"
-                    context.fail("'\(load.url)': \(late.call.function) was called \(place), at its event \(index + 1)")
+                    context.fail("'\(load.url)', stopped at event \(index + 1): \(late.call.function) was called \(place)")
                 }
             }
         },
@@ -33,7 +33,7 @@ extension ConformanceCheck {
                     Polling.watch(.microseconds(Int64(random.next() % UInt64(longest))))
                     made.stop()
                     if context.settled(made, within: .seconds(1)) == nil {
-                        return context.fail("'\(load.url)' did not come to rest within a second after a stop between two events")
+                        return context.fail("'\(load.url)' was still running one second after a stop between two events")
                     }
                 }
             }
@@ -41,7 +41,7 @@ extension ConformanceCheck {
         ConformanceCheck("CANCEL-03") { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(CheckSkipped) in
                 guard let function = try context.functionThatHoldsUpStop(of: load, request, instance) else { return }
-                context.fail("'\(load.url)': a stop on another thread did not return for a second while \(function) ran")
+                context.fail("'\(load.url)': a stop on another thread did not return within a second while \(function) ran")
             }
         },
         ConformanceCheck("CANCEL-04") { context throws(CheckSkipped) in
@@ -86,7 +86,7 @@ extension ConformanceCheck {
                         seen = true
                         guard turn.time > .milliseconds(100) else { continue }
                         context.fail(
-                            "'\(load.url)', \(isAsked ? "asked" : "paused"): stop returned after \(ValueFormatting.time(turn.time))")
+                            "'\(load.url)', \(isAsked ? "challenged" : "paused"): stop returned after \(ValueFormatting.time(turn.time))")
                     }
                 }
                 if context.areAllIdle { instance.end() }
@@ -101,12 +101,12 @@ extension ConformanceCheck {
                 let left = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
                     for index in [0, 1, 0, 1, 0, 1] {
                         guard try context.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
-                            throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                            throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                         }
                     }
                     guard load.tags.contains(.challenges) else { return }
                     guard try context.stoppedWaiting(request, of: instance, script) != nil else {
-                        throw CheckSkipped("'\(load.url)' did not come to rest after a stop while it was asked (CANCEL-06)")
+                        throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
                     }
                 }
                 context.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
@@ -117,7 +117,7 @@ extension ConformanceCheck {
                 var script = CheckContext.script(for: load)
                 script.decision = .never
                 guard try context.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
-                    throw CheckSkipped.other("'\(load.url)' asked nothing")
+                    throw CheckSkipped.other("'\(load.url)' sent no challenge")
                 }
             }
         },
@@ -137,7 +137,7 @@ extension ConformanceCheck {
                 let other = try context.make(request, of: instance, known.script)
                 _ = try context.stopped(request, of: instance, atEvent: 0, known.script)
                 try other.start()
-                context.expectSame(context.settled(other, within: context.patience), as: known, "where another load of it was stopped")
+                context.expectSame(context.settled(other, within: context.patience), as: known, "when another load of it was stopped")
                 guard !other.handler.description.isBlocking else { return }
                 let held = try context.held(request, of: instance, load)
                 let beside = try context.make(request, of: instance, known.script)
@@ -145,7 +145,7 @@ extension ConformanceCheck {
                 _ = context.settled(held, within: context.shortPatience)
                 try beside.start()
                 context.expectSame(
-                    context.settled(beside, within: context.patience), as: known, "where another load of it was stopped in a pause")
+                    context.settled(beside, within: context.patience), as: known, "when another load of it was stopped in a pause")
             }
         },
     ]
@@ -197,12 +197,12 @@ extension CheckContext {
         let isWaiting = made.client.state.withLock(\.isWaiting)
         made.stop()
         guard let record = settled(made, within: .seconds(1)) else {
-            fail("'\(load.url)' went on for a second after a stop that came while \(function) waited")
+            fail("'\(load.url)' was still running one second after a stop that came while \(function) waited")
             return true
         }
         guard isWaiting else { return false }
         if let late = record.toldAfterStop.first {
-            fail("'\(load.url)': \(late.call.function) came after a stop while \(function) waited")
+            fail("'\(load.url)': \(late.call.function) was called after a stop that came while \(function) waited")
         }
         return true
     }

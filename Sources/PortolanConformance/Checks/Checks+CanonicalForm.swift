@@ -14,8 +14,8 @@ extension ConformanceCheck {
                 let again = try context.applying(handler.canonicalForm(of: canonical).given.first, to: canonical)
                 if again.url != canonical.url || again.method != canonical.method || again.fields != canonical.fields {
                     context.fail(
-                        "the canonical form of \(request.url.shortDescription) is \(canonical.url.shortDescription), and the form of that is "
-                            + "\(again.url.shortDescription)")
+                        "the canonical form of \(request.url.shortDescription) is \(canonical.url.shortDescription), "
+                            + "whose canonical form is \(again.url.shortDescription)")
                 }
             }
         },
@@ -57,7 +57,8 @@ extension ConformanceCheck {
                 let isDeclared = handler.description.takesAnyScheme || handler.description.schemes.contains { $0.text == scheme }
                 let isTaken = try handler.canInit(canonical)
                 guard isDeclared, isTaken else {
-                    return context.fail("the handler does not take \(canonical.url.shortDescription), which it gives as the canonical form")
+                    return context.fail(
+                        "the handler does not accept \(canonical.url.shortDescription), which it gives as the canonical form")
                 }
             }
         },
@@ -68,7 +69,7 @@ extension ConformanceCheck {
                     if !handler.isCacheEquivalent(a, a) { context.fail("\(a.request.url.shortDescription) is not equivalent to itself") }
                     for b in some where handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
                         let words = "\(a.request.url.shortDescription) and \(b.request.url.shortDescription)"
-                        context.fail("\(words) are equivalent one way round only")
+                        context.fail("\(words) are equivalent in one order only")
                     }
                 }
             }
@@ -79,7 +80,7 @@ extension ConformanceCheck {
                 for (index, a) in some.enumerated() {
                     for b in some.dropFirst(index + 1)
                     where a.request.url.isAnotherPath(than: b.request.url) && handler.isCacheEquivalent(a, b) {
-                        context.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) are said to be equivalent")
+                        context.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) count as equivalent")
                     }
                 }
             }

@@ -19,7 +19,7 @@ extension ConformanceCheck {
                 }
                 var flaws: [String] = []
                 for given in asked {
-                    flaws += given.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge was given no readable challenge"]
+                    flaws += given.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge received no readable challenge"]
                 }
                 for flaw in Set(flaws).sorted() { context.fail("'\(load.url)': \(flaw)") }
             }
@@ -31,11 +31,13 @@ extension ConformanceCheck {
                 // A later access to the answer crashes.
                 script.takesAnswersAway = true
                 guard let later = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end after an answer that came later")
+                    return context.fail("'\(load.url)' did not end after a late response to its challenge")
                 }
                 let (found, expected) = (LoadResult(later), LoadResult(record))
                 if found != expected, !context.varies(load) {
-                    context.fail("'\(load.url)' gives \(found.words) for an answer that came later, and \(expected.words) for one at once")
+                    context.fail(
+                        "'\(load.url)' gave \(found.words) after a late response to its challenge, "
+                            + "but \(expected.words) after an immediate one")
                 }
             }
         },
@@ -43,11 +45,11 @@ extension ConformanceCheck {
             try context.eachCredential { load, request, _, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 if !record.didFinish {
-                    context.fail("'\(load.url)' was answered with the manifest's credential, and came to \(LoadResult(record).words)")
+                    context.fail("'\(load.url)' received the manifest's credential, but gave \(LoadResult(record).words)")
                 }
                 let spaces = record.challenges.compactMap { $0.value?.space }
                 if Set(spaces).count < spaces.count {
-                    context.fail("'\(load.url)' was answered with the manifest's credential, and asked again")
+                    context.fail("'\(load.url)' received the manifest's credential, but sent another challenge")
                 }
                 // … after a wrong one.
                 var script = CheckContext.script(for: load)
@@ -55,8 +57,8 @@ extension ConformanceCheck {
                 script.answer = { $0 == 0 ? CheckContext.wrongAnswer : right($0) }
                 let later = try context.settled(request, of: instance, script)
                 if record.didFinish, later?.didFinish != true {
-                    let end = later.map { "came to \(LoadResult($0).words)" } ?? "did not end"
-                    context.fail("'\(load.url)' was answered with a wrong credential and then with the manifest's, and \(end)")
+                    let end = later.map { "gave \(LoadResult($0).words)" } ?? "did not end"
+                    context.fail("'\(load.url)' received a wrong credential and then the manifest's, and \(end)")
                 }
             }
         },
@@ -67,9 +69,9 @@ extension ConformanceCheck {
                     .use(user: credential.username, password: count < 3 ? credential.password + "-wrong" : credential.password)
                 }
                 let asked = try context.perform(request, of: instance, script).challenges.compactMap(\.value)
-                guard asked.count > 1 else { return context.fail("'\(load.url)' took a wrong password, or did not ask again") }
+                guard asked.count > 1 else { return context.fail("'\(load.url)' accepted a wrong password, or sent no second challenge") }
                 if asked[0].failureCount != 0 {
-                    context.fail("'\(load.url)': the failure count of the first question is \(asked[0].failureCount)")
+                    context.fail("'\(load.url)': the failure count of the first challenge is \(asked[0].failureCount)")
                 }
                 for (before, after) in zip(asked, asked.dropFirst())
                 where after.space == before.space && after.failureCount != before.failureCount + 1 {
@@ -77,29 +79,29 @@ extension ConformanceCheck {
                         "'\(load.url)': the failure count was \(before.failureCount), and after a wrong password \(after.failureCount)")
                 }
                 if asked[1].previous == .missing {
-                    context.fail("'\(load.url)': the second question does not say why the first answer failed")
+                    context.fail("'\(load.url)': the second challenge does not say why the first credential failed")
                 }
             }
         },
         ended("CHAL-05", by: .cancel) { _, code in
-            code == LoadError.Code.authenticationCancelled.rawValue ? nil : "its question was cancelled"
+            code == LoadError.Code.authenticationCancelled.rawValue ? nil : "its challenge was cancelled"
         },
         ended("CHAL-06", by: .without) { record, code in
-            record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it was told to go on without a credential"
+            record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it had to continue without a credential"
         },
         ConformanceCheck("CHAL-07") { context throws(CheckSkipped) in
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { $0 < 10 ? .rejectSpace : .cancel }
                 guard let record = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end; every space was rejected")
+                    return context.fail("'\(load.url)' did not end after every protection space was rejected")
                 }
                 let spaces = record.challenges.compactMap { $0.value?.space }
                 if Set(spaces).count < spaces.count {
-                    context.fail("'\(load.url)' asks for a space again that was rejected")
+                    context.fail("'\(load.url)' sent another challenge for a protection space that was rejected")
                 } else if !record.didFinish, record.failure?.value?.code != LoadError.Code.authenticationRequired.rawValue {
                     context.fail(
-                        "'\(load.url)': every space was rejected, and it came to \(LoadResult(record).words), not authenticationRequired")
+                        "'\(load.url)': every space was rejected, but it gave \(LoadResult(record).words), not authenticationRequired")
                 }
             }
         },
@@ -113,10 +115,10 @@ extension ConformanceCheck {
                     script.answer = answer
                     let record = try context.perform(request, of: instance, script)
                     for (place, bytes) in record.texts where shows(String(decoding: bytes, as: UTF8.self), credential) {
-                        context.fail("'\(load.url)': \(place) shows the password that a question was answered with")
+                        context.fail("'\(load.url)': \(place) shows the password of the response to a challenge")
                     }
                     let logged = instance.host.calls.filter { $0.function == "log" && shows($0.text, credential) }
-                    if !logged.isEmpty { context.fail("'\(load.url)': a log line shows the password that a question was answered with") }
+                    if !logged.isEmpty { context.fail("'\(load.url)': a log line shows the password of the response to a challenge") }
                 }
                 let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
                 try look(for: credential) { $0 < 10 ? wrong : .cancel }
@@ -134,9 +136,9 @@ extension ConformanceCheck {
                 script.answer = { $0 < 100 ? CheckContext.wrongAnswer : .cancel }
                 let record = try context.perform(request, of: instance, script)
                 if record.challenges.count > 100 {
-                    context.fail("'\(load.url)' asked a hundred times, and went on asking")
+                    context.fail("'\(load.url)' sent a hundred challenges, and continued to send them")
                 } else if record.didFinish {
-                    throw CheckSkipped("'\(load.url)' takes any credential")
+                    throw CheckSkipped("'\(load.url)' accepts any credential")
                 }
             }
         },
@@ -155,12 +157,12 @@ extension ConformanceCheck {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }
                     guard let record = try context.settled(request, of: instance, script) else {
-                        let words = count == 0 ? "every question was answered the same" : "the same answer came after a wrong one"
+                        let words = count == 0 ? "each challenge had the same response" : "the same response came after a wrong credential"
                         return context.fail("'\(load.url)' did not end; \(words)")
                     }
                     guard record.challenges.count > count else { continue }
                     if let words = look(record, record.failure?.value?.code) {
-                        context.fail("'\(load.url)': \(words), and it came to \(LoadResult(record).words)")
+                        context.fail("'\(load.url)': \(words), and it gave \(LoadResult(record).words)")
                     }
                 }
             }
@@ -182,7 +184,7 @@ extension CheckContext {
     ) throws(CheckSkipped) {
         try eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
             let record = try perform(request, of: instance, Self.script(for: load))
-            guard !record.challenges.isEmpty else { throw CheckSkipped("'\(load.url)' is tagged challenges, and asked for nothing") }
+            guard !record.challenges.isEmpty else { throw CheckSkipped("'\(load.url)' is tagged challenges, but sent no challenge") }
             try body(load, request, record, instance)
         }
     }
@@ -253,7 +255,7 @@ extension ReadChallenge {
         // If the plugin's handlers have several schemes, any of them is valid.
         let schemes = [String(request.url.scheme)] + instance.plugin.handlers.flatMap { $0.schemes.compactMap(\.text) }
         if !isProxy, let name = protocolName.text, !schemes.contains(name) {
-            flaws.append("the challenge's protocol is \(protocolName.quoted), and the URL's scheme '\(request.url.scheme)'")
+            flaws.append("the challenge's protocol is \(protocolName.quoted), but the URL's scheme is '\(request.url.scheme)'")
         }
         if let name = host.text, name.isEmpty, request.url.host?.isEmpty == false { flaws.append("the challenge's host is empty") }
         if failureCount < 0 { flaws.append("the challenge's failure count is \(failureCount)") }

@@ -20,7 +20,7 @@ extension ConformanceCheck {
             let others = try ELFFile(at: context.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
             guard let first = others.first else { return }
             context.warn(
-                "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), as '\(first)'; compile with -fvisibility=hidden")
+                "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), such as '\(first)'; compile with -fvisibility=hidden")
         },
         ConformanceCheck("DESC-03") { context throws(CheckSkipped) in
             let entry = unsafe try context.entry()
@@ -28,7 +28,7 @@ extension ConformanceCheck {
                 (0..<100).map { _ in unsafe UInt(bitPattern: entry(PORTOLAN_ABI_MAJOR)) }
             }
             let addresses = Set(given.joined())
-            if addresses.count > 1 { context.fail("800 calls from 8 threads gave \(addresses.count) different descriptors") }
+            if addresses.count > 1 { context.fail("800 calls from 8 threads returned \(addresses.count) different descriptors") }
         },
         ConformanceCheck("DESC-04") { context throws(CheckSkipped) in
             let entry = unsafe try context.entry()
@@ -39,15 +39,15 @@ extension ConformanceCheck {
                 return context.fail("a host of major version \(PORTOLAN_ABI_MAJOR) gets NULL")
             }
             let stated = try unsafe DescribedPlugin(plugin).functions.abi_major
-            if stated != PORTOLAN_ABI_MAJOR { context.fail("the descriptor says that it is of major version \(stated)") }
+            if stated != PORTOLAN_ABI_MAJOR { context.fail("the descriptor states major version \(stated)") }
         },
         ConformanceCheck("DESC-05") { context throws(CheckSkipped) in
             guard let pointer = unsafe try context.entry()(PORTOLAN_ABI_MAJOR) else {
-                throw CheckSkipped("the entry function gives NULL (DESC-04)")
+                throw CheckSkipped("the entry function returns NULL (DESC-04)")
             }
             let plugin: DescribedPlugin
             do throws(CheckSkipped) { plugin = try unsafe DescribedPlugin(pointer) } catch {
-                return context.fail("the descriptor is NULL, can't be read, or has a size under version 1's")
+                return context.fail("the descriptor is NULL, can't be read, or is smaller than in version 1")
             }
             context.fail(plugin.flaws)
             guard plugin.flaws.isEmpty else { return }
@@ -84,7 +84,7 @@ extension ConformanceCheck {
             let plugin = unsafe try context.plugin().functions
             let (version, name, vendor) = unsafe (ReadText(plugin.version), ReadText(plugin.name), ReadText(plugin.vendor))
             if version.text.flatMap(SemanticVersion.init) == nil {
-                context.fail("the version is \(version.quoted), which is no semantic version")
+                context.fail("the version is \(version.quoted), which is not a semantic version")
             }
             for (what, text) in [("name", name), ("vendor", vendor)] where text.text?.isEmpty != false {
                 context.fail("the \(what) is \(text.quoted)")
@@ -93,10 +93,10 @@ extension ConformanceCheck {
         ConformanceCheck("DESC-08") { context throws(CheckSkipped) in
             for (index, handler) in try context.plugin().handlers.enumerated() where !handler.takesAnyScheme {
                 let schemes = handler.schemes
-                if schemes.isEmpty { context.fail("handler \(index) names no scheme, and is no interposer") }
+                if schemes.isEmpty { context.fail("handler \(index) names no scheme, and is not an interposer") }
                 for (place, scheme) in schemes.enumerated() {
                     if scheme.text.map(Text.isScheme) != true {
-                        context.fail("handler \(index) names \(scheme.quoted), which is no scheme in lower case")
+                        context.fail("handler \(index) names \(scheme.quoted), which is not a scheme in lower case")
                     }
                     if schemes[..<place].contains(scheme) { context.fail("handler \(index) names \(scheme.quoted) twice") }
                 }
@@ -117,7 +117,7 @@ extension ConformanceCheck {
             let start = MonotonicTime.now
             _ = try context.description()
             let time = MonotonicTime.now - start
-            if time > .milliseconds(100) { context.warn("opening and describing took \(ValueFormatting.time(time))") }
+            if time > .milliseconds(100) { context.warn("opening and describing the library took \(ValueFormatting.time(time))") }
         },
         ConformanceCheck("DESC-11") { context throws(CheckSkipped) in
             let instance = try context.instance()
@@ -128,7 +128,7 @@ extension ConformanceCheck {
             for name in unknown + ["portolan.nested/1", "portolan.nested/99"]
             where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
                 // The plugin may know an extension of Portolan.
-                if !name.hasPrefix("portolan.") { context.fail("it gives a table for '\(name.prefix(40))', which nobody has defined") }
+                if !name.hasPrefix("portolan.") { context.fail("it returns a table for '\(name.prefix(40))', which no extension has") }
             }
         },
         ConformanceCheck("DESC-12") { context throws(CheckSkipped) in
@@ -144,7 +144,7 @@ extension ConformanceCheck {
             let first = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
             guard let entry = unsafe try ProbedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
-                return context.fail("a copy of the library gives no descriptor while the original is open")
+                return context.fail("a copy of the library returns no descriptor while the original is open")
             }
             let second = try unsafe ProbedInstance.start(DescribedPlugin(pointer), context.configuration(), on: context.instanceContext)
             guard case .started(let other) = second else {
@@ -155,7 +155,7 @@ extension ConformanceCheck {
                     try context.follow(load, of: instance).last?.body
                 }
                 if Set(bodies).count > 1, !context.varies(load) {
-                    context.fail("'\(load.url)' gives other bytes through the original than through its copy")
+                    context.fail("'\(load.url)' gave different bytes through the original and through its copy")
                 }
             }
             other.end()
@@ -175,7 +175,7 @@ extension ClientCall {
             Self.unwhole("portolan_change", change, of: function, isNeeded: true)
                 + Self.unwhole("portolan_response", response, of: function, isNeeded: false)
         case .challenge(let challenge): Self.unwhole("portolan_challenge", challenge, of: function, isNeeded: true)
-        case .trailers(nil): ["\(function): the fields are counted, and can't be read"]
+        case .trailers(nil): ["\(function): there is a count of fields, but the fields can't be read"]
         default: []
         }
     }
@@ -186,9 +186,9 @@ extension ClientCall {
     ) -> [String] {
         switch given {
         case .whole(let value): value.unreadable.map { "\(place): \($0) can't be read" }
-        case .missing: isNeeded ? ["\(place) was given no \(what)"] : []
-        case .short(let size): ["\(place) was given a \(what) of size \(size); set it with sizeof"]
-        case .unreadable: ["\(place) was given a \(what) that can't be read"]
+        case .missing: isNeeded ? ["\(place) received no \(what)"] : []
+        case .short(let size): ["\(place) received a \(what) of size \(size); set it with sizeof"]
+        case .unreadable: ["\(place) received a \(what) that can't be read"]
         }
     }
 }

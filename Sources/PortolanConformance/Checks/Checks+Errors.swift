@@ -21,18 +21,18 @@ extension ConformanceCheck {
                 guard let stated = load.error, let last = try context.follow(load, of: instance).last else { continue }
                 guard let error = last.failure?.value else {
                     context.fail(
-                        "'\(load.url)' is said to fail with \(stated), and \(last.didFinish ? "finished" : "gave no readable error")")
+                        "'\(load.url)' should fail with \(stated), but \(last.didFinish ? "finished" : "gave no readable error")")
                     continue
                 }
                 let name = error.domain.text.map { "\($0):\(error.code)" } ?? LoadError.Code(rawValue: error.code).description
-                if name != stated { context.fail("'\(load.url)' is said to fail with \(stated), and failed with \(name)") }
+                if name != stated { context.fail("'\(load.url)' should fail with \(stated), but failed with \(name)") }
             }
             instance.end()
         },
         eachLoad("ERR-02", beside: [.marks]) { record in
             guard let message = record.failure?.value?.message else { return [] }
-            guard let text = message.text else { return ["the message is \(message.quoted), which is no UTF-8"] }
-            if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it has to have 1 to 4096"] }
+            guard let text = message.text else { return ["the message is \(message.quoted), which is not UTF-8"] }
+            if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it must have 1 to 4096"] }
             return text.unicodeScalars.contains(where: Text.isBreaking) ? ["the message is not one line: \(message.quoted)"] : []
         },
         eachLoad("ERR-03") { record in
@@ -43,7 +43,7 @@ extension ConformanceCheck {
             let isPublished = LoadError.Code.published.contains { $0.code.rawValue == error.code }
             let isTheHosts =
                 (PORTOLAN_ERROR_PLUGIN_REFUSED.rawValue...PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue).contains(error.code)
-            return isPublished && !isTheHosts ? [] : ["the code \(error.code) is none that is published for plugins"]
+            return isPublished && !isTheHosts ? [] : ["the code \(error.code) is not published for plugins"]
         },
         ConformanceCheck("ERR-04") { context throws(CheckSkipped) in
             let name = LoadError.Code.badURL.description
@@ -52,12 +52,12 @@ extension ConformanceCheck {
             let instance = try context.instance()
             for load in loads {
                 guard let error = try context.follow(load, of: instance).last?.failure?.value else {
-                    context.fail("'\(load.url)', which is malformed, failed with no readable error")
+                    context.fail("'\(load.url)', which is malformed, failed without a readable error")
                     continue
                 }
                 if error.domain.bytes != nil || error.code != LoadError.Code.badURL.rawValue {
                     context.fail(
-                        "'\(load.url)', which is malformed, failed with \(LoadError.Code(rawValue: error.code)), and not with \(name)")
+                        "'\(load.url)', which is malformed, failed with \(LoadError.Code(rawValue: error.code)), not with \(name)")
                 }
             }
             instance.end()
@@ -80,9 +80,9 @@ extension ConformanceCheck {
                 }
             }
             let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
-            if !logged.isEmpty { context.fail("a password of a URL stands in \(ValueFormatting.count(logged.count, "log line"))") }
+            if !logged.isEmpty { context.fail("a password of a URL appears in \(ValueFormatting.count(logged.count, "log line"))") }
             instance.end()
-            if judged == 0 { throw CheckSkipped("no URL of the manifest has a host and fails with a user in front of it") }
+            if judged == 0 { throw CheckSkipped("no URL of the manifest has a host and fails with a user name before the host") }
         },
         ConformanceCheck("ERR-06", needsProcess: true) { context throws(CheckSkipped) in
             let plugin = try context.plugin()

@@ -27,7 +27,7 @@ extension ConformanceCheck {
             defer { set(before) }
             let found = try context.results()
             for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
-                context.fail("'\(load.url)' gives \(found[index].words) in a hostile environment, and \(usual[index].words) else")
+                context.fail("'\(load.url)' gave \(found[index].words) in a hostile environment, but \(usual[index].words) otherwise")
             }
         },
         ConformanceCheck("FAULT-02", needsProcess: true) { context throws(CheckSkipped) in
@@ -39,7 +39,7 @@ extension ConformanceCheck {
             var differing: [(ConformanceLoad, String)] = []
             var limit = rlimit()
             guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-                throw CheckSkipped("the limit can't be read")
+                throw CheckSkipped("the limit of descriptors can't be read")
             }
             for free in 0..<3 {
                 // The lowest free number is the number of the next descriptor.
@@ -53,13 +53,13 @@ extension ConformanceCheck {
                 defer { _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) }
                 for (index, load) in loads.enumerated() {
                     guard let record = try context.settled(context.request(load.url), of: instance, CheckContext.script(for: load)) else {
-                        context.fail("'\(load.url)' did not end where \(ValueFormatting.count(free, "descriptor")) could be opened")
+                        context.fail("'\(load.url)' did not end when \(ValueFormatting.count(free, "descriptor")) could be opened")
                         continue
                     }
                     let found = LoadResult(record)
                     guard found != alone[index], record.failure?.value == nil else { continue }
                     differing.append(
-                        (load, "gives \(found.words) where \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
+                        (load, "gave \(found.words) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
             // After the limit is restored, because `varies` performs loads.
@@ -72,7 +72,7 @@ extension ConformanceCheck {
             // first, which does nothing.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = { _ in }
-            guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw CheckSkipped("no handler of signals could be set") }
+            guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw CheckSkipped("no signal handler could be set") }
             let runner = portolan_thread_number()
             let state = ConditionLock((isOver: false, hasEnded: false, sent: 0))
             do throws(LoadError) {
@@ -98,12 +98,12 @@ extension ConformanceCheck {
             let first = state.withLock(\.sent)
             var round = 0
             while round < 3 || state.withLock(\.sent) - first < 64 {
-                guard round < 3 || MonotonicTime.now < end else { throw CheckSkipped("hardly any signal came through") }
+                guard round < 3 || MonotonicTime.now < end else { throw CheckSkipped("too few signals reached the load") }
                 round += 1
                 let found = try context.results()
                 for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gives \(found[index].words) where signals interrupt its calls, and \(usual[index].words) else")
+                        "'\(load.url)' gave \(found[index].words) when signals interrupted its calls, but \(usual[index].words) otherwise")
                 }
             }
         },

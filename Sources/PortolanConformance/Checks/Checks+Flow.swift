@@ -30,12 +30,12 @@ extension ConformanceCheck {
                 let resumed = try context.settled(request, of: instance, script)
                 let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
                 if let plain, let resumed, resumed.questionCount > plain.questionCount {
-                    context.fail("'\(load.url)' asks again where it is resumed while its question waits")
+                    context.fail("'\(load.url)' sent its challenge again when it was resumed during the challenge")
                 }
                 if found != expected, !context.varies(load) {
                     let words = [found, expected].map { $0?.words ?? "no end" }
                     context.fail(
-                        "'\(load.url)' gives \(words[0]) where it is resumed after deliveries that did not pause it, else \(words[1])")
+                        "'\(load.url)' gave \(words[0]) when it was resumed without a pause, but \(words[1]) otherwise")
                 }
             }
         },
@@ -44,11 +44,11 @@ extension ConformanceCheck {
                 let made = try context.held(request, of: instance, load)
                 made.stop()
                 guard let record = context.settled(made, within: context.shortPatience) else {
-                    return context.fail("'\(load.url)': it did not come to rest after a stop in a pause")
+                    return context.fail("'\(load.url)' was still running after a stop in a pause")
                 }
                 if let late = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
                     context.fail(
-                        "'\(load.url)': \(late.call.function) came from \(late.within?.rawValue ?? "nowhere") after a stop in a pause")
+                        "'\(load.url)', stopped in a pause: \(late.call.function) was called from \(late.within?.rawValue ?? "elsewhere")")
                 }
             }
         },
@@ -60,10 +60,10 @@ extension ConformanceCheck {
                 for index in 0..<min(count, 8) {
                     script.stopsAt = index
                     guard let record = try context.stopped(request, of: instance, by: script) else {
-                        throw CheckSkipped("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                        throw CheckSkipped("'\(load.url)' was still running after a stop (ORDER-07)")
                     }
                     guard let late = record.toldAfterStop.first else { continue }
-                    context.fail("'\(load.url)': \(late.call.function) was called after a call was answered PORTOLAN_STOPPED")
+                    context.fail("'\(load.url)': \(late.call.function) was called after a client call had returned PORTOLAN_STOPPED")
                 }
             }
         },
@@ -83,7 +83,7 @@ extension ConformanceCheck {
                 try context.eachHeld(request, of: instance, load) {
                     let time = ProcessResources.processorTimeAtRest()
                     if time > .milliseconds(10) {
-                        context.fail("'\(load.url)': a pause of 200 ms took \(ValueFormatting.time(time)) of processor time")
+                        context.fail("'\(load.url)': a pause of 200 ms used \(ValueFormatting.time(time)) of processor time")
                     }
                 }
             }
@@ -111,7 +111,7 @@ extension ConformanceCheck {
                 script.pauseTime = .milliseconds(20)
                 script.wakesInPause = true
                 guard let record = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end: pauses at each delivery, each resumed after 20 ms")
+                    return context.fail("'\(load.url)' did not end with a pause at each delivery, each resumed after 20 ms")
                 }
                 let early = record.calls.first { $0.stage == .paused && $0.call.isDelivery && isMeant($0.call) && $0.within != .destroy }
                 if let early { context.fail("'\(load.url)': \(early.call.function) was called in a pause") }
@@ -143,7 +143,7 @@ extension ConformanceCheck {
                 }
                 let found = LoadResult(record)
                 if found != expected, !context.varies(load) {
-                    context.fail("'\(load.url)' gives \(found.words) with \(words), and \(expected.words) without")
+                    context.fail("'\(load.url)' gave \(found.words) with \(words), but \(expected.words) without")
                 }
             }
         }

@@ -55,7 +55,7 @@ extension ConformanceCheck {
                     Polling.watch(.microseconds(Int64(random.next() % 3000)))
                     made.stop()
                     if context.settled(made, within: .seconds(1)) == nil {
-                        return context.fail("'\(load.url)' did not come to rest after pauses, resumes, answers and a stop at random")
+                        return context.fail("'\(load.url)' was still running after random pauses, resumes, responses and a stop")
                     }
                 }
             }
@@ -73,7 +73,7 @@ extension ConformanceCheck {
                         try made.start()
                         made.stop()
                         if context.settled(made, within: .seconds(1)) == nil {
-                            return context.fail("a load did not come to rest in a random configuration")
+                            return context.fail("a load with a random configuration was still running one second after a stop")
                         }
                     }
                     instance.end()
@@ -96,7 +96,7 @@ extension ConformanceCheck {
                     script.inner = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
                     script.innerPieceSize = 1 << Int(random.next() % 12)
                     if try context.settled(context.request(load.url), of: instance, script) == nil {
-                        return context.fail("'\(load.url)' did not end with an inner body of random bytes")
+                        return context.fail("'\(load.url)' did not end with a nested body of random bytes")
                     }
                 }
                 for load in uploads {
@@ -141,11 +141,11 @@ extension ConformanceCheck {
                     if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
                 }
                 if context.settled(made, within: .seconds(1)) == nil {
-                    return context.fail("\(request.url.shortDescription) did not come to rest within a second after a stop")
+                    return context.fail("\(request.url.shortDescription) was still running one second after a stop")
                 }
             }
             instance.end()
-            if !isJudged { throw CheckSkipped("its handlers take no URL at random") }
+            if !isJudged { throw CheckSkipped("its handlers accept no random URL") }
         }
     }
 }

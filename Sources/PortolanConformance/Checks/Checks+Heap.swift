@@ -28,13 +28,13 @@ extension ConformanceCheck {
                         }
                         if index % 12 == 5, load.tags.contains(.challenges) {
                             guard try context.stoppedWaiting(request, of: instance, script) == nil else { return }
-                            throw CheckSkipped("'\(load.url)' did not come to rest after a stop while it was asked (CANCEL-06)")
+                            throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
                         }
                         let made = try context.make(request, of: instance, script)
                         if index % 6 != 4 { try made.start() }
                         made.stop()
                         guard context.settled(made, within: context.shortPatience) != nil else {
-                            throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                            throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                         }
                     }
                 }
@@ -85,7 +85,7 @@ extension ConformanceCheck {
                     for index in 0..<500 where MonotonicTime.now < end { try perform(index) }
                     instance.keepFew(since: kept)
                 } orTooSlow: { time in
-                    CheckSkipped("one of the \(what) of '\(load.url)' takes \(time), too long for many; --timeout gives more")
+                    CheckSkipped("one of the \(what) of '\(load.url)' takes \(time), too long for many; give them more time with --timeout")
                 }
                 guard let left else { return }
                 context.fail(
@@ -104,7 +104,7 @@ struct HeapGrowth {
     /// The smallest growth of a round, in bytes.
     let bytes: Int
 
-    var words: String { "\(bytes) bytes of the heap in use at least" }
+    var words: String { "at least \(bytes) bytes of the heap in use" }
 
     fileprivate static let roundCount = 5
     /// The smallest number of loads per round, and the number beside another check whose subject has no thread, so that

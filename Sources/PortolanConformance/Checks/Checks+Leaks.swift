@@ -50,13 +50,13 @@ extension ConformanceCheck {
             for one in made { one.stop() }
             for one in made {
                 guard one.waitUntilIdle(.seconds(1)) else {
-                    return context.fail("one of 32 loads went on for a second when all of them were stopped")
+                    return context.fail("one of 32 loads was still running one second after all of them were stopped")
                 }
                 one.destroy()
             }
             instance.end()
             let time = MonotonicTime.now - start
-            if time > .seconds(1) { context.fail("32 loads were stopped and the plugin was ended in \(ValueFormatting.time(time))") }
+            if time > .seconds(1) { context.fail("stopping 32 loads and calling deinit took \(ValueFormatting.time(time))") }
         },
         ConformanceCheck("UNLOAD-02") { context throws(CheckSkipped) in
             let old = try context.instance()
@@ -70,19 +70,19 @@ extension ConformanceCheck {
                 let record = try context.settled(known.request, of: old, known.load) { () throws(CheckSkipped) in
                     guard case .started(let new) = try ProbedInstance.start(build, context.configuration(), on: context.instanceContext)
                     else {
-                        return context.fail("a new build refuses to start beside the one that runs")
+                        return context.fail("a new build refuses to start beside the running one")
                     }
                     context.expectSame(try context.perform(known.request, of: new, known.script), as: known, "in a new build")
                     new.end()
                 }
-                context.expectSame(record, as: known, "where a new build begins and ends beside it")
+                context.expectSame(record, as: known, "while a new build started and ended beside it")
             }
             if context.areAllIdle { old.end() }
         },
         // Leftover processes show only outside of this process: the supervisor sees them.
         ConformanceCheck("UNLOAD-04", needsProcess: true) { context throws(CheckSkipped) in
             guard context.instanceContext.isSupervised else {
-                throw CheckSkipped("processes that are left are seen from outside; leave out --in-process, or use the command")
+                throw CheckSkipped("leftover processes are only visible from outside; leave out --in-process, or use the command")
             }
             let instance = try context.instance()
             // `try?` because without a URL there are still a start and an end.
@@ -100,11 +100,11 @@ extension ConformanceCheck {
                     let (request, script) = try context.scene(load)
                     _ = try context.stopped(request, of: instance, atEvent: 0, script)
                 }
-                guard context.areAllIdle else { throw CheckSkipped("a load did not come to rest after a stop (CANCEL-04, ORDER-07)") }
+                guard context.areAllIdle else { throw CheckSkipped("a load was still running after a stop (CANCEL-04, ORDER-07)") }
                 instance.end()
             }
             let left = try ProcessResources.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
-            context.fail(left.map { "when deinit had returned, \($0)" })
+            context.fail(left.map { "after deinit had returned, \($0)" })
             guard left.isEmpty else { return }
             // A thread that stays for ever, and is not a new one for each instance.
             let own = Polling.result(within: .seconds(2)) {
@@ -113,8 +113,8 @@ extension ConformanceCheck {
             }
             if own > 0 {
                 context.fail(
-                    "when deinit had returned, \(ValueFormatting.count(own, "thread")) that the library had begun ran on; link a runtime with threads as a shared library"
-                )
+                    "after deinit had returned, \(ValueFormatting.count(own, "thread")) that the library had started still ran; "
+                        + "link a runtime with threads as a shared library")
             }
         },
     ]

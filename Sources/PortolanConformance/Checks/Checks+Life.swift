@@ -60,7 +60,7 @@ extension ConformanceCheck {
                 made.destroy()
                 // LIFE-01 reports events during `make`.
                 for event in made.record.events where event.within != .make {
-                    context.fail("'\(load.url)': \(event.call.function) was called, and the load was stopped before its start")
+                    context.fail("'\(load.url)': \(event.call.function) was called, although the load was stopped before its start")
                 }
             }
             instance.end()
@@ -90,7 +90,7 @@ extension ConformanceCheck {
                     context.fail("'\(load.url)': run did not return after a stop that came while it was finishing")
                     continue
                 }
-                if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop beside did_finish did not return") }
+                if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop during did_finish did not return") }
                 made.destroy()
                 slot.withLock { $0 = nil }
                 // … and a stop between did_finish and the return of run.
@@ -109,12 +109,12 @@ extension ConformanceCheck {
                 let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try made.start()
                 Polling.watch(.milliseconds(50))
-                if made.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, and ended by itself") }
+                if made.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, but ended by itself") }
                 made.stop()
                 if made.waitUntilIdle(.seconds(1)) {
                     made.destroy()
                 } else {
-                    context.fail("'\(load.url)' went on waiting for a second after it was stopped")
+                    context.fail("'\(load.url)' was still waiting one second after it was stopped")
                 }
             }
         },
@@ -176,7 +176,7 @@ extension ConformanceCheck {
                 }
             }
             if let growth {
-                let what = "\(growth.length) times all loads, each destroyed without a start, or refused,"
+                let what = "\(growth.length) loads of each URL, destroyed without a start, or refused,"
                 context.fail("each of \(growth.rounds) rounds of \(what) left \(growth.words)")
             }
             instance.end()
@@ -225,15 +225,15 @@ extension ConformanceCheck {
                     }
                     let first = try context.perform(request, of: instance, script)
                     guard second.waitUntilIdle(.zero) else {
-                        context.fail("'\(load.url)': a second load did not end that was made while the first ran")
+                        context.fail("'\(load.url)': a second load, made while the first ran, did not end")
                         break
                     }
                     second.destroy()
                     guard first.events.count > place else { break }
                     if first.body != alone || second.record.body != alone, context.varies(load) { break }
-                    if first.body != alone { context.fail("'\(load.url)' gives other bytes where a second load of it runs meanwhile") }
+                    if first.body != alone { context.fail("'\(load.url)' gave different bytes while a second load of it ran") }
                     if second.record.body != alone {
-                        context.fail("'\(load.url)', loaded while a first load of it runs, gives other bytes")
+                        context.fail("'\(load.url)', loaded while a first load of it ran, gave different bytes")
                     }
                 }
             }
@@ -241,14 +241,14 @@ extension ConformanceCheck {
         },
         ConformanceCheck("LIFE-10") { context throws(CheckSkipped) in
             let stable = try context.loads(.succeeds).filter { $0.sha256 != nil }
-            guard !stable.isEmpty else { throw CheckSkipped("the manifest gives no digest, so no URL is said to be stable") }
+            guard !stable.isEmpty else { throw CheckSkipped("the manifest states no digest, so no URL is known to be stable") }
             let instance = try context.instance()
             for load in stable {
                 let records = try (0..<4).map { _ throws(CheckSkipped) in
                     try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load))
                 }
                 let isStable = Set(records.map { LoadResult($0) }).count == 1 && Set(records.map(\.responsesWithoutFields)).count == 1
-                if !isStable { context.fail("four loads of '\(load.url)', one after another, did not come to the same") }
+                if !isStable { context.fail("four loads of '\(load.url)', one after another, did not have the same result") }
             }
             // A wrong password must affect only its own load.
             for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because there may be none
@@ -261,10 +261,10 @@ extension ConformanceCheck {
                 // Only a URL with a digest is known to have the same bytes each time.
                 if let record, load.sha256 == nil {
                     if record.didFinish != known.result.didFinish {
-                        context.fail("'\(load.url)' comes to \(LoadResult(record).words) after one with wrong passwords")
+                        context.fail("'\(load.url)' gave \(LoadResult(record).words) after a load with wrong passwords")
                     }
                 } else {
-                    context.expectSame(record, as: known, "after one with wrong passwords")
+                    context.expectSame(record, as: known, "after a load with wrong passwords")
                 }
             }
             if context.areAllIdle { instance.end() }
@@ -289,11 +289,11 @@ extension ConformanceCheck {
                 Polling.watch(.milliseconds(isAsked ? 20 : 3))
                 made.stop()
                 guard made.waitUntilIdle(context.shortPatience) else {
-                    throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                    throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                 }
                 let time = made.destroy()
                 if time > .seconds(1) {
-                    context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time)), when it had been stopped")
+                    context.fail("'\(load.url)': destroy of a stopped load returned after \(ValueFormatting.time(time))")
                 }
             }
             instance.end()

@@ -9,7 +9,7 @@ extension ConformanceCheck {
     static let messages: [ConformanceCheck] = [
         eachLoad("THREAD-01") { record in
             let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
-            return outside.map { ["\($0.call.function) was called on a thread that was in no function of the load"] } ?? []
+            return outside.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
         },
         ConformanceCheck("REDIR-01") { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
@@ -21,7 +21,7 @@ extension ConformanceCheck {
                     case .url: break
                     // Text that a peer wrote violates no rule (client.h).
                     case .malformed(let reason), .ambiguous(let reason):
-                        if change.value?.url.bytes != nil { context.fail("'\(load.url)' is redirected, and \(reason)") }
+                        if change.value?.url.bytes != nil { context.fail("'\(load.url)' is redirected, but \(reason)") }
                     case .noRedirect, .unnamed:
                         context.fail(
                             "'\(load.url)' is redirected without a URL, and without a response that has a redirect's status and a Location")
@@ -34,7 +34,7 @@ extension ConformanceCheck {
                 let records = try context.follow(load, of: instance)
                 guard records.count > 1, let status = records.last?.responses.last?.value?.status, status > 0 else {
                     throw CheckSkipped.other(
-                        "'\(load.url)' leads to no response with a status: its protocol has none for a redirect, either")
+                        "'\(load.url)' leads to no response with a status, so its protocol has none for a redirect either")
                 }
                 for case .redirect(_, let response) in records.flatMap(\.calls).map(\.call) {
                     guard let response = response.value else {
@@ -97,7 +97,7 @@ extension ConformanceCheck {
                     }
                 }
             }
-            if !isJudged { throw CheckSkipped("no URL of the manifest redirects with a user in front of its host") }
+            if !isJudged { throw CheckSkipped("no URL of the manifest redirects with a user name before its host") }
         },
         ConformanceCheck("REDIR-06") { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
@@ -105,18 +105,19 @@ extension ConformanceCheck {
                     var script = CheckContext.script(for: load)
                     (script.decision, script.takesRedirects, script.pauseTime) = (.later, isTaken, .milliseconds(30))
                     guard let record = try context.settled(request, of: instance, script) else {
-                        return context.fail("'\(load.url)' did not end with a redirect that was \(isTaken ? "" : "not ")taken later")
+                        return context.fail("'\(load.url)' did not end after a late decision \(isTaken ? "" : "not ")to take a redirect")
                     }
                     let place = try record.placeOfRedirect(load)
                     let after = record.calls[(place + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
                     if let late = after.first(where: { isTaken || ($0.stage == .paused && $0.call.isDelivery) }) {
-                        context.fail("'\(load.url)': \(late.call.function) came before a redirect was decided, or after it was taken")
+                        context.fail(
+                            "'\(load.url)': \(late.call.function) was called before the decision about a redirect, or after it was taken")
                     } else if !isTaken, !after.contains(where: { $0.isResponse || $0.isFailure }) {
-                        context.fail("'\(load.url)': after a redirect that was not taken, later, came neither its response nor a failure")
+                        context.fail("'\(load.url)': after a late decision not to take a redirect, neither its response nor a failure came")
                     } else if !isTaken, case .redirect(_, .whole) = record.calls[place].call,
                         record.failure?.value?.code == LoadError.Code.badRedirect.rawValue
                     {
-                        context.fail("'\(load.url)': a redirect that was not taken, and that has a response, came to the error badRedirect")
+                        context.fail("'\(load.url)': a redirect with a response was not taken, and the load failed with badRedirect")
                     }
                 }
             }

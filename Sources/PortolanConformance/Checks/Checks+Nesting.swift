@@ -13,9 +13,9 @@ extension ConformanceCheck {
                 }
                 made.stop()
                 let isSettled = context.settled(made, within: .seconds(1)) != nil
-                guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)") }
+                guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
                 if !isSettled {
-                    context.fail("'\(load.url)' went on for a second after a stop that came while its inner load had nothing yet")
+                    context.fail("'\(load.url)' was still running one second after a stop that came while its nested load had no data yet")
                 }
             }
         },
@@ -25,7 +25,7 @@ extension ConformanceCheck {
                     throw load.unfinished
                 }
                 if made.client.state.withLock({ $0.nested.isEmpty }) {
-                    context.fail("'\(load.url)' is tagged nested, and finished without opening an inner load by portolan.nested/1")
+                    context.fail("'\(load.url)' is tagged nested, but finished without opening a nested load by portolan.nested/1")
                 }
             }
         },
@@ -42,12 +42,12 @@ extension ConformanceCheck {
                     return context.fail("'\(load.url)' did not end with a pause at each delivery")
                 }
                 let pieces = made.client.state.withLock(\.nested).map(\.pieces)
-                if pieces.allSatisfy({ $0.all < 2 }) { throw CheckSkipped.other("'\(load.url)' reads no inner body of two bytes or more") }
+                if pieces.allSatisfy({ $0.all < 2 }) { throw CheckSkipped.other("'\(load.url)' reads no nested body of two bytes or more") }
                 let inPause = pieces.reduce(0) { $0 + $1.inPause }
                 if inPause > 0 {
-                    context.fail("'\(load.url)' read \(ValueFormatting.count(inPause, "piece")) of its inner body while it was paused")
+                    context.fail("'\(load.url)' read \(ValueFormatting.count(inPause, "piece")) of its nested body while it was paused")
                 }
-                if record.ends.isEmpty { context.fail("'\(load.url)' came to no end with a pause at each delivery") }
+                if record.ends.isEmpty { context.fail("'\(load.url)' emitted no end with a pause at each delivery") }
             }
         },
         ConformanceCheck("NEST-05") { context throws(CheckSkipped) in
@@ -59,12 +59,12 @@ extension ConformanceCheck {
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
                     script.inner = .cut(after: count)
                     guard let record = try context.settled(request, of: instance, script) else {
-                        return context.fail("'\(load.url)' did not end where its inner body is cut after \(count) bytes")
+                        return context.fail("'\(load.url)' did not end when its nested body was cut after \(count) bytes")
                     }
                     if record.didFinish {
-                        context.fail("'\(load.url)' finished where its inner load failed after \(count) bytes of \(length)")
+                        context.fail("'\(load.url)' finished, although its nested load failed after \(count) of \(length) bytes")
                     } else if record.failure?.value == nil {
-                        context.fail("'\(load.url)' gave no error where its inner load failed after \(count) bytes of \(length)")
+                        context.fail("'\(load.url)' gave no error when its nested load failed after \(count) of \(length) bytes")
                     }
                 }
             }
@@ -78,18 +78,18 @@ extension ConformanceCheck {
                         throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                     }
                     let opened = made.client.state.withLock(\.nested)
-                    guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)") }
+                    guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
                     if opened.contains(where: { $0.use.closes == 0 }) {
-                        context.fail("'\(load.url)' did not close an inner load that it had opened")
+                        context.fail("'\(load.url)' did not close a nested load that it had opened")
                     }
                 }
             }
         },
         ConformanceCheck("NEST-08") { context throws(CheckSkipped) in
             try context.eachUse { load, use in
-                if use.closes > 1 { context.fail("'\(load.url)' closed its inner load \(use.closes) times") }
-                if use.isInDestroy { context.fail("'\(load.url)' closed its inner load in destroy: the host does that") }
-                if use.late > 0 { context.fail("'\(load.url)' used its inner load after it had closed it") }
+                if use.closes > 1 { context.fail("'\(load.url)' closed its nested load \(use.closes) times") }
+                if use.isInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
+                if use.late > 0 { context.fail("'\(load.url)' used its nested load after it had closed it") }
             }
         },
     ]
@@ -103,23 +103,23 @@ extension ConformanceCheck {
             for way in ways {
                 try context.eachNested(way) { load, made throws(CheckSkipped) in
                     guard let record = context.settled(made, within: context.patience) else {
-                        return context.fail("'\(load.url)' did not end when its inner load \(words)")
+                        return context.fail("'\(load.url)' did not end when its nested load \(words)")
                     }
                     guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
-                        throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)")
+                        throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)")
                     }
                     // NEST-05 reports a load that finishes without the rest. A load that fails before it saw the
                     // failure has another cause.
                     let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
                     if case .cut = way, record.didFinish || load.error != nil || !isTold { return }
                     guard let error = record.failure?.value else {
-                        return context.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load \(words)")
+                        return context.fail("'\(load.url)' gave \(LoadResult(record).words) when its nested load \(words)")
                     }
                     let named = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
                     if let code = way.failure, !named.contains(code.rawValue) {
                         context.fail(
-                            "'\(load.url)': its inner load \(words), and \(mayBeItsOwn ? "its error names that neither itself nor" : "its error does not name that") as its cause"
-                        )
+                            "'\(load.url)': its nested load \(words), but "
+                                + (mayBeItsOwn ? "its error has another code, and no such cause" : "its error has no such cause"))
                     }
                 }
             }
@@ -130,7 +130,7 @@ extension ConformanceCheck {
 extension ConformanceLoad {
     /// The reason if the load does not finish. A load that should fail is right not to finish.
     fileprivate var unfinished: CheckSkipped {
-        error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' is said to fail")
+        error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' should fail")
     }
 }
 
@@ -141,7 +141,7 @@ extension CheckContext {
         try made.start()
         guard settled(made, within: patience)?.didFinish == true else { throw load.unfinished }
         let length = made.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
-        guard length > 0 else { throw CheckSkipped.other("'\(load.url)' reads no inner body") }
+        guard length > 0 else { throw CheckSkipped.other("'\(load.url)' reads no nested body") }
         return length
     }
 
@@ -174,7 +174,7 @@ extension CheckContext {
                 }
                 guard settled(made, within: patience) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                 let opened = made.client.state.withLock(\.nested)
-                guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)") }
+                guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
                 for nested in opened { body(load, nested.use) }
             }
         }

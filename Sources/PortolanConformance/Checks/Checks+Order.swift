@@ -17,7 +17,7 @@ extension ConformanceCheck {
             // ORDER-04 reports events after a followed redirect.
             let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
             if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
-            return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, and nobody had stopped it"] : []
+            return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, although it was not stopped"] : []
         },
         eachLoad("ORDER-03", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
             guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
@@ -38,7 +38,7 @@ extension ConformanceCheck {
                 let kept = try context.perform(request, of: instance, script)
                 let rest = kept.calls[try kept.placeOfRedirect(load)...]
                 if !rest.contains(where: { $0.isResponse || $0.isFailure }) {
-                    context.fail("'\(load.url)': after a redirect that was not taken came neither its response nor a failure")
+                    context.fail("'\(load.url)': after a redirect that was not taken, neither its response nor a failure came")
                 }
             }
         },
@@ -70,7 +70,7 @@ extension ConformanceCheck {
                     var script = CheckContext.script(for: load)
                     script.stopsAt = index
                     if try context.stopped(request, of: instance, by: script) == nil {
-                        return context.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
+                        return context.fail("'\(load.url)' was still running after it was stopped from within \(event.call.function)")
                     }
                 }
             }
@@ -82,7 +82,7 @@ extension ConformanceCheck {
                 let request = try context.request(load.url)
                 guard let handler = try context.handler(for: request, of: instance), !handler.description.isMultipart else { continue }
                 let count = try context.perform(request, of: instance, CheckContext.script(for: load)).responses.count
-                if count > 1 { context.fail("'\(load.url)' had \(count) responses, and its handler does not declare PORTOLAN_MULTIPART") }
+                if count > 1 { context.fail("'\(load.url)' had \(count) responses, but its handler does not set PORTOLAN_MULTIPART") }
             }
             instance.end()
         },
@@ -97,19 +97,19 @@ extension ConformanceCheck {
                     if call.call == .rewind { last = 0 }
                     guard case .sent(let total) = call.call else { continue }
                     isTold = true
-                    if total < last { context.fail("'\(load.url)': did_send said \(total) after \(last)") }
-                    if total > length { context.fail("'\(load.url)': did_send said \(total) of a body of \(length) bytes") }
+                    if total < last { context.fail("'\(load.url)': did_send reported \(total) after \(last)") }
+                    if total > length { context.fail("'\(load.url)': did_send reported \(total) of a body of \(length) bytes") }
                     last = total
                 }
-                if !isTold { throw CheckSkipped.other("'\(load.url)' tells of nothing that it sends") }
+                if !isTold { throw CheckSkipped.other("'\(load.url)' never calls did_send") }
             }
         },
         eachLoad("ORDER-10", beside: [.fields, .policies]) { record in
-            record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, and none was offered"] : []
+            record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, but none was offered"] : []
         },
         eachLoad("ORDER-11") { record in
             if record.failure == .missing { return ["it failed without an error"] }
-            return record.refusal == nil && !record.isMade ? ["make gave no load, and no error"] : []
+            return record.refusal == nil && !record.isMade ? ["make returned no load, and gave no error"] : []
         },
         ConformanceCheck("ORDER-12") { context throws(CheckSkipped) in
             let instance = try context.instance()

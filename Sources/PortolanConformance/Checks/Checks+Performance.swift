@@ -25,7 +25,7 @@ extension ConformanceCheck {
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 let length = try context.perform(request, of: instance, script).body.count
-                guard length >= 1 << 20 else { throw CheckSkipped.other("'\(load.url)' has no body of a mebibyte") }
+                guard length >= 1 << 20 else { throw CheckSkipped.other("'\(load.url)' has no body of 1 MiB") }
                 script.isTerse = true
                 let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
                 let usual = try context.time(of: Request.reference, of: reference, script, rounds: 3, by: { MonotonicTime.now })
@@ -92,7 +92,7 @@ extension ConformanceCheck {
                 }
                 let time = ProcessResources.processorTimeAtRest()
                 if time > .milliseconds(10) {
-                    context.fail("'\(load.url)': a hundred paused loads took \(ValueFormatting.time(time)) of processor time in 200 ms")
+                    context.fail("'\(load.url)': a hundred paused loads used \(ValueFormatting.time(time)) of processor time in 200 ms")
                 }
             }
         },

@@ -18,7 +18,7 @@ extension ConformanceCheck {
             }
             defer { if context.areAllIdle { instance.end() } }
             for load in try context.everyLoad() where try context.handler(for: context.request(load.url), of: instance) == nil {
-                context.fail("no handler of the plugin takes '\(load.url)', which the manifest names")
+                context.fail("no handler of the plugin accepts '\(load.url)', which the manifest names")
             }
         },
         ConformanceCheck("CAN-02") { context throws(CheckSkipped) in
@@ -35,7 +35,7 @@ extension ConformanceCheck {
                         guard let request = try? context.request(scheme + rest) else { continue }
                         if try ProbedHandler(instance: instance, description: handler).canInit(request) {
                             context.fail(
-                                "handler \(index) takes \(request.url.shortDescription), and declares only \(own.joined(separator: ", "))"
+                                "handler \(index) accepts \(request.url.shortDescription), but declares only \(own.joined(separator: ", "))"
                             )
                         }
                     }
@@ -52,11 +52,11 @@ extension ConformanceCheck {
                 let (before, calls) = (ProcessResources.taken(), instance.host.calls.count)
                 let answers = Set((0..<1000).map { _ in handler.canInit(lent) })
                 if answers.count > 1 {
-                    context.fail("of 1000 times that '\(load.url)' was asked about, the answer was not always the same")
+                    context.fail("1000 calls of can_init for '\(load.url)' did not all return the same result")
                 }
                 let more = instance.host.calls.dropFirst(calls).map(\.function)
                 if let first = more.first {
-                    context.fail("can_init called host.\(first), \(ValueFormatting.count(more.count, "time")) in 1000")
+                    context.fail("can_init called host.\(first), \(ValueFormatting.count(more.count, "time")) in 1000 calls")
                 }
                 context.fail(ProcessResources.taken().additions(since: before))
             }
@@ -75,7 +75,7 @@ extension ConformanceCheck {
                     (urls, alone) = (urls + [text], alone + [handler.canInit(lent)])
                 }
             }
-            guard !questions.isEmpty else { throw CheckSkipped("no handler takes a URL of the manifest (CAN-01)") }
+            guard !questions.isEmpty else { throw CheckSkipped("no handler accepts a URL of the manifest (CAN-01)") }
             // First the same requests in parallel, then different ones.
             for offset in [0, 1] {
                 let together = try Parallel.results(threads: 8) { [questions] thread in
@@ -88,7 +88,8 @@ extension ConformanceCheck {
                     let answers = together.joined().filter { $0.0 == place }.flatMap(\.1)
                     let others = answers.count { $0 != alone[place] }
                     guard others > 0 else { continue }
-                    context.fail("asked by eight threads at once, '\(urls[place])' got \(others) other answers of \(answers.count)")
+                    context.fail(
+                        "on eight threads at once, \(others) of \(answers.count) calls of can_init for '\(urls[place])' had another result")
                 }
             }
         },
@@ -117,7 +118,7 @@ extension ConformanceCheck {
                 let scheme = load.url.prefix { $0 != ":" }
                 let text = scheme.uppercased() + load.url.dropFirst(scheme.count)
                 if !handler.canInit(try RequestImage(request, asked: text)) {
-                    context.fail("it takes '\(load.url)', and not where the caller wrote '\(scheme.uppercased())'")
+                    context.fail("it accepts '\(load.url)', but not if the caller writes '\(scheme.uppercased())'")
                 }
             }
         },

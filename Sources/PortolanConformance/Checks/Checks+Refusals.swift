@@ -17,7 +17,7 @@ extension ConformanceCheck {
     static let refusals: [ConformanceCheck] = [
         refused("FAULT-01", .memory, "allocation") { file in
             let language = file.hasSwift ? "Swift" : file.hasRust ? "Rust" : nil
-            return language.map { "there is \($0) in the library, whose runtime ends the process where there is no memory" }
+            return language.map { "the library contains \($0), whose runtime ends the process when there is no memory" }
         },
         refused("FAULT-03", .threads, "thread") { _ in nil },
         ConformanceCheck("FAULT-05", needsProcess: true) { context throws(CheckSkipped) in
@@ -67,9 +67,9 @@ extension ConformanceCheck {
                 guard unsafe setrlimit(file, &none) == 0 else { throw CheckSkipped("the limit of files can't be set") }
                 defer { _ = unsafe setrlimit(file, &limit) }
                 guard let record = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end where no file could grow")
+                    return context.fail("'\(load.url)' did not end when no file could grow")
                 }
-                context.expect(record, alone, load, "where no file can grow")
+                context.expect(record, alone, load, "when no file can grow")
             }
         },
         ConformanceCheck("FAULT-07") { context throws(CheckSkipped) in
@@ -85,7 +85,8 @@ extension ConformanceCheck {
                 guard case .started(let instance) = start else { continue }
                 let words =
                     offered == all
-                    ? "where nothing can be watched" : "with a host that offers \(offered.sorted().first ?? "no extension") alone"
+                    ? "when nothing can be watched"
+                    : "with a host that offers \(offered.sorted().first.map { "only \($0)" } ?? "no extension")"
                 for (index, (load, scene)) in scenes.enumerated() {
                     // A handler that refuses the request then has responded correctly.
                     guard try context.handler(for: scene.0, of: instance) != nil else { continue }
@@ -120,13 +121,13 @@ extension ConformanceCheck {
                         if let function = FaultInjection.triedToEndBy {
                             return context.fail("\(method) of \(request.url.shortDescription) called \(function)")
                         }
-                        if !isOver { throw CheckSkipped("\(request.url.shortDescription) did not come to rest after a stop (LIFE-06)") }
+                        if !isOver { throw CheckSkipped("\(request.url.shortDescription) was still running after a stop (LIFE-06)") }
                     }
                 }
             }
             let changed = ProcessEnvironment.taken().signals(handledOtherwiseThan: before)
             if !changed.isEmpty {
-                context.fail("it changed what the process does at signals \(changed.map(String.init).joined(separator: ", "))")
+                context.fail("it changed the handlers of the signals \(changed.map(String.init).joined(separator: ", "))")
             }
             instance.end()
         },
@@ -156,7 +157,7 @@ extension ConformanceCheck {
         ConformanceCheck(id, needsProcess: true) { context throws(CheckSkipped) in
             if let objection = objection(try ELFFile(at: context.libraryPath())) { throw CheckSkipped(objection) }
             guard FaultInjection.serve(resource, to: try context.library()) else {
-                throw CheckSkipped("it does not apply: the library asks the system for no \(noun)")
+                throw CheckSkipped("it does not apply: the library requests no \(noun) from the system")
             }
             var reason: CheckSkipped?
             do throws(CheckSkipped) {
@@ -165,14 +166,14 @@ extension ConformanceCheck {
                     let before = ProcessResources.taken()
                     func refuseAll() throws(CheckSkipped) {
                         guard try context.expectAnswers(where: noun, isRefusedTo: load, "", { instance }, { _ in }) else {
-                            throw CheckSkipped.other("'\(load.url)' asks the system for no \(noun)")
+                            throw CheckSkipped.other("'\(load.url)' requests no \(noun) from the system")
                         }
                     }
                     try refuseAll()
                     var left = ProcessResources.settledAdditions(since: before, within: .seconds(1))
                     // A pool that grows is no leak.
                     if !left.isEmpty { left = try ProcessResources.leftBehind(within: .seconds(1), after: 8, refuseAll) }
-                    context.fail(left.map { "'\(load.url)', where \(noun)s are refused: \($0)" })
+                    context.fail(left.map { "'\(load.url)', when \(noun)s are refused: \($0)" })
                 }
             } catch {
                 reason = error
@@ -183,7 +184,7 @@ extension ConformanceCheck {
                 for load in try context.loads(.succeeds) where context.areAllIdle && context.findings.isEmpty {
                     let plugin = try context.plugin()
                     let before = ProcessResources.taken()
-                    let isAsked = try context.expectAnswers(where: noun, isRefusedTo: load, "of a new instance, ") {
+                    let isAsked = try context.expectAnswers(where: noun, isRefusedTo: load, "in a new instance, ") {
                         () throws(CheckSkipped) in
                         switch try ProbedInstance.start(plugin, context.configuration(), on: context.instanceContext) {
                         case .started(let instance): instance
@@ -193,7 +194,7 @@ extension ConformanceCheck {
                         $0.end()
                     }
                     let left = ProcessResources.settledAdditions(since: before, within: .seconds(1))
-                    context.fail(left.map { "'\(load.url)', of a new instance, where \(noun)s are refused: \($0)" })
+                    context.fail(left.map { "'\(load.url)', in a new instance, when \(noun)s are refused: \($0)" })
                     isJudged = isJudged || isAsked
                 }
             } catch {
@@ -228,7 +229,7 @@ extension CheckContext {
                 try keepsTime()
                 FaultInjection.refuse(place...last)
                 defer { FaultInjection.count() }
-                let words = last == place ? "where \(noun) \(place) is refused" : "where each \(noun) from the \(place). on is refused"
+                let words = last == place ? "when \(noun) \(place) is refused" : "when each \(noun) from number \(place) on is refused"
                 guard let instance = try instance() else { continue }
                 let made: ProbedLoad
                 do throws(CheckSkipped) {
@@ -282,6 +283,6 @@ extension CheckContext {
     fileprivate func expect(_ record: LoadRecord, _ usual: LoadResult, _ load: ConformanceLoad, _ words: String) {
         let found = LoadResult(record)
         guard found != usual, record.failure?.value == nil, !varies(load) else { return }
-        fail("'\(load.url)' gives \(found.words) \(words), and no error; else \(usual.words)")
+        fail("'\(load.url)' gave \(found.words) \(words), and no error; otherwise it gives \(usual.words)")
     }
 }

@@ -27,7 +27,7 @@ extension ConformanceCheck {
                 instance.end()
             case .refused(let reasons):
                 let text = reasons.last?.value?.message.text
-                if text?.isEmpty != false { context.fail("it refuses a host without extensions, and gives no text that says why") }
+                if text?.isEmpty != false { context.fail("it refuses a host without extensions, but gives no message that says why") }
             }
         },
         ConformanceCheck("REG-03", needsProcess: true) { context throws(CheckSkipped) in
@@ -63,7 +63,7 @@ extension ConformanceCheck {
             func compare(_ when: String) throws(CheckSkipped) {
                 for (load, body) in zip(loads, alone) where try context.follow(load, of: first).last?.body != body && !context.varies(load)
                 {
-                    context.fail("'\(load.url)' gives other bytes \(when)")
+                    context.fail("'\(load.url)' gave different bytes \(when)")
                 }
             }
             let second: ProbedInstance
@@ -88,7 +88,7 @@ extension ConformanceCheck {
                 // … and the other way round.
                 for (load, body) in zip(loads, apart ?? [])
                 where try context.follow(load, of: other).last?.body != body && !context.varies(load) {
-                    context.fail("'\(load.url)': an instance with another '\(name)' gives other bytes beside the first than alone")
+                    context.fail("'\(load.url)': an instance with another '\(name)' gave different bytes beside the first and alone")
                 }
                 other.end()
             }
@@ -119,7 +119,8 @@ extension ConformanceCheck {
                 case .refused(let reasons):
                     let message = reasons.last?.value?.message
                     if message?.text?.contains(name) != true {
-                        context.fail("it refuses \(wrong) for '\(name)', and its message does not name it: \(message?.quoted ?? "(none)")")
+                        context.fail(
+                            "it refuses \(wrong) for '\(name)', but its message does not name the setting: \(message?.quoted ?? "(none)")")
                     }
                 }
             }

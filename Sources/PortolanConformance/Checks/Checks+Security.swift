@@ -22,7 +22,7 @@ extension ConformanceCheck {
                 for case .url(let url) in record.redirectTargets(from: request) {
                     if !RedirectPolicy().allows(url, from: request.url) {
                         context.fail(
-                            "'\(load.url)' is redirected to '\(url)': hosts follow no such redirect unless their RedirectPolicy says so")
+                            "'\(load.url)' is redirected to '\(url)'; hosts follow such a redirect only if their RedirectPolicy says so")
                     }
                 }
             }
@@ -63,7 +63,7 @@ extension ConformanceCheck {
                 }
                 _ = try context.perform(request, of: instance, script)
                 for mode in open.withLock(\.self).sorted() {
-                    context.fail("'\(load.url)': it has made a file that others can open (mode 0\(mode))")
+                    context.fail("'\(load.url)': it created a file that other users can open (mode 0\(mode))")
                 }
                 for target in Set(found.withLock(\.self)) {
                     context.fail(
@@ -97,7 +97,7 @@ extension ConformanceCheck {
                         }
                     }
                 }
-                if !isJudged { throw CheckSkipped.other("'\(load.url)' takes no other path") }
+                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
             }
         },
         ConformanceCheck("SEC-02") { context throws(CheckSkipped) in
@@ -125,10 +125,10 @@ extension ConformanceCheck {
                         let text = start + String(repeating: step, count: 12) + file
                         guard let isFound = try leaks(text, instance) else { continue }
                         isJudged = true
-                        if isFound { context.fail("'\(text)' gives what stands in /\(file)") }
+                        if isFound { context.fail("'\(text)' returns the content of /\(file)") }
                     }
                 }
-                if !isJudged { throw CheckSkipped.other("'\(load.url)' takes no other path") }
+                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
             }
         },
         ConformanceCheck("SEC-09", needsProcess: true) { context throws(CheckSkipped) in
@@ -140,18 +140,18 @@ extension ConformanceCheck {
                 guard try declare(false) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                 let before = ProcessResources.peakBytes()
                 guard try declare(true) != nil else {
-                    return context.fail("'\(load.url)' did not end with \(what) of 1 GiB that is declared")
+                    return context.fail("'\(load.url)' did not end with \(what) of a declared 1 GiB")
                 }
                 isJudged = true
                 let growth = ProcessResources.peakBytes() - before
                 if growth > Int(length) * 9 / 10 {
-                    context.fail("'\(load.url)' took \(growth >> 20) MiB for \(what) of which 1 GiB was declared, and some bytes came")
+                    context.fail("'\(load.url)' took \(growth >> 20) MiB for \(what) of a declared 1 GiB, of which some bytes came")
                 }
             }
             // `try?` each time because a manifest without one kind may have the other.
             if (try? context.loads(.nested)) != nil {
                 try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
-                    try expectGrowth(load, "an inner body") { isLarge throws(CheckSkipped) in
+                    try expectGrowth(load, "a nested body") { isLarge throws(CheckSkipped) in
                         var script = CheckContext.script(for: load)
                         if isLarge { script.inner = .announcing(length) }
                         return try context.settled(request, of: instance, script)
@@ -177,7 +177,7 @@ extension LoadRecord {
     fileprivate func places(ofBreaksWith nested: [ProbedNestedLoad]) -> [String] {
         var places: [String] = []
         for change in nested.compactMap(\.change.value) {
-            if change.hasBreaks { places.append("the inner request") }
+            if change.hasBreaks { places.append("the nested request") }
         }
         for call in calls.map(\.call) {
             switch call {

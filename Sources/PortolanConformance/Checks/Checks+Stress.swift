@@ -60,7 +60,7 @@ extension ConformanceCheck {
                         try context.perform(known.request, of: second, known.script), as: known, "in a second instance of the plugin")
                     second.end()
                 }
-                context.expectSame(record, as: known, "where another instance begins and ends beside it")
+                context.expectSame(record, as: known, "while another instance started and ended beside it")
             }
             if context.areAllIdle { first.end() }
         },

@@ -17,12 +17,12 @@ extension ConformanceCheck {
                 let expected = LoadResult(try context.performHere(request, of: instance, script))
                 script.changesThreads = true
                 guard let record = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end where each call into it came on another thread")
+                    return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                 }
                 let found = LoadResult(record)
                 if found != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gives \(found.words) where each call into it comes on another thread, else \(expected.words)")
+                        "'\(load.url)' gave \(found.words) when each call into it came on another thread, but \(expected.words) otherwise")
                 }
             }
             // Compare only the end of other loads, because the rest may differ each time.
@@ -33,11 +33,12 @@ extension ConformanceCheck {
                     let expected = try context.perform(request, of: instance, script)
                     script.changesThreads = true
                     guard let found = try context.settled(request, of: instance, script) else {
-                        return context.fail("'\(load.url)' did not end where each call into it came on another thread")
+                        return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                     }
                     if found.didFinish != expected.didFinish || found.failure?.value?.code != expected.failure?.value?.code {
                         let words = [found, expected].map { LoadResult($0).words }
-                        context.fail("'\(load.url)' gives \(words[0]) where each call into it comes on another thread, else \(words[1])")
+                        context.fail(
+                            "'\(load.url)' gave \(words[0]) when each call into it came on another thread, but \(words[1]) otherwise")
                     }
                 }
             }
@@ -80,8 +81,8 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { instance.end() }
             guard Set(known.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
-            let words = known.count == 1 ? "there is one URL alone" : "all URLs that are judged here come to the same bytes"
-            throw CheckSkipped("\(words): that loads mix theirs could not be seen")
+            let words = known.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
+            throw CheckSkipped("\(words), so the check can't see whether loads mix their bytes")
         },
         ConformanceCheck("THREAD-04", needsProcess: true) { context throws(CheckSkipped) in
             let instance = try context.instance()
@@ -92,9 +93,9 @@ extension ConformanceCheck {
                 // The thread's state is compared on the thread that calls the load's functions.
                 script.watchesThread = true
                 let changes = try context.follow(load, of: instance, script).flatMap(\.threadChanges)
-                context.fail(changes.map { "'\(load.url)': when \($0)" })
+                context.fail(changes.map { "'\(load.url)': after \($0)" })
             }
-            context.fail(ProcessEnvironment.taken().changes(since: before).map { "when its loads had ended, \($0)" })
+            context.fail(ProcessEnvironment.taken().changes(since: before).map { "after its loads had ended, \($0)" })
             instance.end()
         },
         ConformanceCheck("THREAD-05", needsProcess: true) { context throws(CheckSkipped) in
@@ -120,7 +121,7 @@ extension ConformanceCheck {
                 for made in together { made.stop() }
                 state.withLockBroadcasting { $0.isOver = true }
                 for made in together { _ = context.settled(made, within: context.patience) }
-                guard areInside else { throw CheckSkipped("of \(count) loads of '\(load.url)' some told nothing (LOAD-01)") }
+                guard areInside else { throw CheckSkipped("some of \(count) loads of '\(load.url)' emitted no event (LOAD-01)") }
                 if own > bound { context.warn("'\(load.url)': \(count) loads at once had \(own) threads of their own; share them") }
             }
         },
@@ -183,7 +184,7 @@ extension ConformanceCheck {
                             try second.start()
                             if !second.waitUntilIdle(.seconds(1)) {
                                 context.fail(
-                                    "'\(load.url)': a second load of it did not go on for a second while a call of the first waited")
+                                    "'\(load.url)': a second load of it did not continue for one second while a call of the first waited")
                             }
                         }
                         // A load that waits for the other has already been reported.
@@ -199,7 +200,7 @@ extension ConformanceCheck {
             let instance = try context.instance()
             try context.followAll(context.loads(.any), of: instance)
             let time = ProcessResources.processorTimeAtRest()
-            if time > .milliseconds(10) { context.fail("200 ms without a load took \(ValueFormatting.time(time)) of processor time") }
+            if time > .milliseconds(10) { context.fail("200 ms without a load used \(ValueFormatting.time(time)) of processor time") }
             instance.end()
         },
     ]

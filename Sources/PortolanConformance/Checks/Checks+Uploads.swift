@@ -16,12 +16,12 @@ extension ConformanceCheck {
                 try context.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
                         // A large upload may exceed a limit.
-                        if pieces == full { throw CheckSkipped.other("'\(load.url)' takes no \(bytes.count) bytes") }
-                        return context.fail("'\(load.url)': an upload came to \(LoadResult(record).words)")
+                        if pieces == full { throw CheckSkipped.other("'\(load.url)' accepts no upload of \(bytes.count) bytes") }
+                        return context.fail("'\(load.url)': an upload gave \(LoadResult(record).words)")
                     }
                     try record.expectsReading(load)
                     if record.bytesRead != bytes.count {
-                        context.fail("'\(load.url)' finished when it had read \(record.bytesRead) bytes of a body of \(bytes.count)")
+                        context.fail("'\(load.url)' finished after it had read \(record.bytesRead) of \(bytes.count) bytes of a body")
                     }
                     // A response of equal length must be the upload itself, or a mapping of each byte, such as capital
                     // letters.
@@ -30,7 +30,7 @@ extension ConformanceCheck {
                     } else if record.body.count == bytes.count
                         ? !bytes.isMapped(to: record.body) : echoes.contains(load.url) && !bytes.starts(with: record.body)
                     {
-                        context.fail("'\(load.url)' gives an upload back with other bytes")
+                        context.fail("'\(load.url)' returns an upload with different bytes")
                     }
                 }
             }
@@ -48,11 +48,11 @@ extension ConformanceCheck {
                 isJudged = true
                 if record.body != bytes {
                     context.fail(
-                        "'\(load.url)' gives a text back as it was, and of 512 bytes of every value \(ValueFormatting.count(record.body.count, "byte"))"
-                    )
+                        "'\(load.url)' returns a text unchanged, but changes 512 bytes with every value "
+                            + "(\(ValueFormatting.count(record.body.count, "byte")) came)")
                 }
             }
-            if !isJudged { throw CheckSkipped("no URL of the manifest gives back what is uploaded to it") }
+            if !isJudged { throw CheckSkipped("no URL of the manifest returns what is uploaded to it") }
         },
         ConformanceCheck("UPLOAD-02") { context throws(CheckSkipped) in
             try context.eachLoad(.uploads, isBlocking: false) { load, _, instance throws(CheckSkipped) in
@@ -61,15 +61,15 @@ extension ConformanceCheck {
                 script.bodySource = .slow
                 let expected = LoadResult(try context.perform(request, of: instance, plain))
                 guard let record = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end with a body that comes bit by bit")
+                    return context.fail("'\(load.url)' did not end with a body that comes in pieces")
                 }
                 let found = LoadResult(record)
                 if record.longestWait > 8 {
-                    context.fail("'\(load.url)' read \(record.longestWait) times in a row a body that had nothing yet")
+                    context.fail("'\(load.url)' called read_body \(record.longestWait) times in a row while the body had no data yet")
                 }
                 if found != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gives \(found.words) for a body that comes bit by bit, and \(expected.words) for one at once")
+                        "'\(load.url)' gave \(found.words) for a body that comes in pieces, but \(expected.words) for one at once")
                 }
                 // … and a load that wakes itself to read again.
                 script.bodySource = .silent
@@ -79,10 +79,10 @@ extension ConformanceCheck {
                 Polling.watch(.milliseconds(50))
                 made.stop()
                 guard let silent = context.settled(made, within: context.shortPatience) else {
-                    throw CheckSkipped("'\(load.url)' did not come to rest after a stop while its body waited (CANCEL-07)")
+                    throw CheckSkipped("'\(load.url)' was still running after a stop while its body waited (CANCEL-07)")
                 }
                 if silent.longestWait > 100 {
-                    context.fail("'\(load.url)' read \(silent.longestWait) times in a moment a body that had nothing yet")
+                    context.fail("'\(load.url)' called read_body \(silent.longestWait) times in a moment while the body had no data yet")
                 }
             }
         },
@@ -99,7 +99,7 @@ extension ConformanceCheck {
                 try context.eachUpload([], length: length) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
                         let words = length == nil ? "no bytes and no length" : "no bytes"
-                        return context.fail("'\(load.url)': an upload with \(words) came to \(LoadResult(record).words)")
+                        return context.fail("'\(load.url)': an upload with \(words) gave \(LoadResult(record).words)")
                     }
                     try record.expectsReading(load)
                 }
@@ -108,7 +108,9 @@ extension ConformanceCheck {
         ConformanceCheck("UPLOAD-05") { context throws(CheckSkipped) in
             try context.eachUpload(CheckContext.pieces, length: nil) { load, record throws(CheckSkipped) in
                 guard record.didFinish else {
-                    if record.failure?.value == nil { context.fail("'\(load.url)': an upload without a length came to no end") }
+                    if record.failure?.value == nil {
+                        context.fail("'\(load.url)': an upload without a length neither finished nor gave a readable error")
+                    }
                     return
                 }
                 try record.expectsReading(load)
@@ -121,10 +123,10 @@ extension ConformanceCheck {
             try context.eachUpload { load, record throws(CheckSkipped) in
                 let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
                 guard record.didFinish, let total = sent.last else {
-                    throw CheckSkipped.other("'\(load.url)' tells of nothing that it sends")
+                    throw CheckSkipped.other("'\(load.url)' never calls did_send")
                 }
                 guard total != Int64(record.bytesRead) else { return }
-                context.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
+                context.fail("'\(load.url)': the last total in did_send was \(total), but the load had read \(record.bytesRead) bytes")
             }
         },
         ConformanceCheck("UPLOAD-07") { context throws(CheckSkipped) in
@@ -136,9 +138,9 @@ extension ConformanceCheck {
                 isJudged = true
                 guard !record.calls[question...].contains(where: { $0.call == .rewind }) else { return }
                 context.fail(
-                    "'\(load.url)' had read \(before) bytes of its upload when it asked, and finished without asking for the body again")
+                    "'\(load.url)' had read \(before) bytes of its upload at its challenge, but finished without asking for the body again")
             }
-            if !isJudged { throw CheckSkipped("no URL of the manifest asks for a credential when it has read of an upload") }
+            if !isJudged { throw CheckSkipped("no URL of the manifest sends a challenge after it has read from an upload") }
         },
         ConformanceCheck("UPLOAD-08", needsProcess: true) { context throws(CheckSkipped) in
             let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
@@ -157,7 +159,7 @@ extension ConformanceCheck {
                 made.stop()
                 peak = max(peak, ProcessResources.residentBytes())
                 guard context.settled(made, within: context.shortPatience) != nil else {
-                    throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                    throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                 }
                 let given = made.client.state.withLock(\.bodyGiven)
                 if peak - before > limit {
@@ -165,7 +167,7 @@ extension ConformanceCheck {
                 } else if given < least {
                     let isRefused = made.record.failure != nil || given == 0
                     let words = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
-                    throw isRefused ? CheckSkipped.other(words) : CheckSkipped("\(words) in its time; --timeout gives more")
+                    throw isRefused ? CheckSkipped.other(words) : CheckSkipped("\(words) in its time; give it more time with --timeout")
                 }
             }
         },

@@ -7,12 +7,12 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let watching: [ConformanceCheck] = [
         watched("WATCH-01", isBlocking: true) { flaw in
-            flaw == .isOfBlockingLoad ? "it blocks, and has a descriptor or timer watched" : nil
+            flaw == .isOfBlockingLoad ? "it is a blocking load, but watches a descriptor or sets a timer" : nil
         },
         watched("WATCH-02", isBlocking: false) { flaw in
             switch flaw {
-            case .bits(let bits): "a descriptor was to be watched for \(bits), which is none of the published bits"
-            case .timer(let timer): "timer \(timer) was set; they are numbered from 0 to \(DescriptorWatches.timerLimit - 1)"
+            case .bits(let bits): "watch was called for \(bits), which are not published bits"
+            case .timer(let timer): "timer \(timer) was set, but timers have numbers from 0 to \(DescriptorWatches.timerLimit - 1)"
             case .isOfBlockingLoad, .isClosed: nil
             }
         },
@@ -41,7 +41,7 @@ extension ConformanceCheck {
                     if made.client.watches.isUsed { isUsed = true }
                 }
                 // A blocking load should have nothing watched.
-                if !isUsed { throw CheckSkipped.other("'\(load.url)' has nothing watched") }
+                if !isUsed { throw CheckSkipped.other("'\(load.url)' watches nothing") }
             }
         }
     }

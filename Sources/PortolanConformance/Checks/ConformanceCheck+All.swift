@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ConformanceCheck {
-    /// All checks, in the catalogue's order. A rule without a check is not judged.
+    /// All checks, in the catalogue's order. A rule without a check is not tested.
     public static let all: [ConformanceCheck] = {
         let checks =
             descriptor + registration + questions + canonicalForm + life + order + body + errors + messages + flow + cancellation

@@ -25,7 +25,7 @@ extension CheckContext {
 
     /// All loads, including those whose needs are not met.
     func everyLoad() throws(CheckSkipped) -> [ConformanceLoad] {
-        guard !target.loads.isEmpty else { throw CheckSkipped("no conformance section says which URLs there are") }
+        guard !target.loads.isEmpty else { throw CheckSkipped("there is no conformance section, so no URL is known") }
         return target.loads
     }
 
@@ -43,7 +43,7 @@ extension CheckContext {
     }
 
     private static let words: [ConformanceRule.Scenario: String] = [
-        .any: "that could be loaded", .succeeds: "that succeeds without a question", .fails: "that fails", .large: "tagged large",
+        .any: "that could be loaded", .succeeds: "that succeeds without a challenge", .fails: "that fails", .large: "tagged large",
         .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges", .uploads: "tagged uploads",
         .nested: "tagged nested", .hangs: "tagged hangs",
     ]
@@ -88,7 +88,7 @@ extension CheckContext {
         let lent = try RequestImage(request, instance.argumentMemory)
         guard let handler = handler(for: lent, of: instance) else {
             instance.keep(lent)
-            throw CheckSkipped("no handler takes \(request.url.shortDescription) (CAN-01)")
+            throw CheckSkipped("no handler accepts \(request.url.shortDescription) (CAN-01)")
         }
         return try ProbedLoad(lent, handler, script)
     }

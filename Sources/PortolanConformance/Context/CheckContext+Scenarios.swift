@@ -53,7 +53,7 @@ extension CheckContext {
         }
         if areAllIdle { instance.end() }
         if isJudged, reason?.isOther ?? true || !findings.isEmpty { return }
-        throw reason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
+        throw reason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is event-driven" : "blocks")")
     }
 
     /// Does the same as ``perform(_:of:_:within:)``, but does not throw if the load does not end: LIFE-02 applies only
@@ -148,7 +148,7 @@ extension CheckContext {
             made.stop()
             _ = settled(made, within: shortPatience)
             guard isPaused == nil else { throw CheckSkipped.other("'\(load.url)' ends before it could be paused") }
-            throw CheckSkipped("'\(load.url)' delivered nothing that could be paused within \(ValueFormatting.time(patience)) (LIFE-02)")
+            throw CheckSkipped("'\(load.url)' delivered nothing to pause within \(ValueFormatting.time(patience)) (LIFE-02)")
         }
         return made
     }
@@ -191,13 +191,13 @@ extension CheckContext {
             _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
         }
         let made = try make(request, of: instance, script)
-        if state.withLock(\.isEarly) { throw CheckSkipped("'\(load.url)' tells something while it is made (LIFE-01)") }
+        if state.withLock(\.isEarly) { throw CheckSkipped("'\(load.url)' emits an event while it is being made (LIFE-01)") }
         try made.start()
         let isInside: Bool? = state.wait(atMost: patience) { $0.isInside }
         let reason: CheckSkipped?
         do throws(CheckSkipped) {
-            guard let isInside else { throw CheckSkipped("'\(load.url)' told nothing within \(ValueFormatting.time(patience)) (LIFE-02)") }
-            guard isInside else { throw CheckSkipped.other("'\(load.url)' delivers no such event") }
+            guard let isInside else { throw CheckSkipped("'\(load.url)' had no event within \(ValueFormatting.time(patience)) (LIFE-02)") }
+            guard isInside else { throw CheckSkipped.other("'\(load.url)' emits no such event") }
             try body()
             reason = nil
         } catch {

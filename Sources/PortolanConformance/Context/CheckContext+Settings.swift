@@ -14,7 +14,7 @@ extension CheckContext {
         for setting in try settings() {
             let number: (String, JSONValue) = ("a number", .integer(42))
             let (text, truth): ((String, JSONValue), (String, JSONValue)) = (
-                ("a text", .string("forty-two")), ("a truth value", .bool(true))
+                ("a string", .string("forty-two")), ("a Boolean", .bool(true))
             )
             let wrong =
                 switch setting.kind {
@@ -91,7 +91,7 @@ extension CheckContext {
             let object = JSONValue.object(others + [JSONValue.Member(name: name, value: value)])
             return try PluginConfiguration(json: String(decoding: object.bytes, as: UTF8.self))
         } catch {
-            throw CheckSkipped("no configuration could be made: \(error)")
+            throw CheckSkipped("no configuration could be created: \(error)")
         }
     }
 }

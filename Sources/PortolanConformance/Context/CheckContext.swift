@@ -46,7 +46,7 @@ final class CheckContext {
     func keepsTime() throws(CheckSkipped) {
         guard MonotonicTime.now > deadline else { return }
         areAllIdle = false
-        throw CheckSkipped("its loads take too long for so many of them; --timeout gives more")
+        throw CheckSkipped("its loads are too slow for the number that this check needs; give it more time with --timeout")
     }
 
     /// The folder for the runner's temporary files.
@@ -73,7 +73,7 @@ final class CheckContext {
     /// The path of the library.
     func libraryPath() throws(CheckSkipped) -> String {
         guard let path = target.library else {
-            throw CheckSkipped("it is about libraries, and this is a handler of the host's own process")
+            throw CheckSkipped("the rule is about libraries, but this handler is part of the host's own process")
         }
         return path
     }
@@ -97,7 +97,7 @@ final class CheckContext {
     func description() throws(CheckSkipped) -> DescribedPlugin {
         if case .handler(let makeHandler) = target.source { return try exported(makeHandler) }
         guard let pointer = unsafe try entry()(PortolanVersion.major) else {
-            throw CheckSkipped("the entry function gives NULL to a host of this major version (DESC-04)")
+            throw CheckSkipped("the entry function returns NULL to a host of this major version (DESC-04)")
         }
         return try unsafe DescribedPlugin(pointer)
     }
@@ -121,7 +121,7 @@ final class CheckContext {
     /// The plugin, with complete structures.
     func plugin() throws(CheckSkipped) -> DescribedPlugin {
         let plugin = try description()
-        if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not whole (DESC-05): \(flaw)") }
+        if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not complete (DESC-05): \(flaw)") }
         return plugin
     }
 
@@ -131,7 +131,7 @@ final class CheckContext {
         do throws(PluginProblem) {
             return try manifest.configuration()
         } catch {
-            throw CheckSkipped("the manifest gives no configuration to start with: \(error.detail)")
+            throw CheckSkipped("the configuration in the manifest can't be used: \(error.detail)")
         }
     }
 

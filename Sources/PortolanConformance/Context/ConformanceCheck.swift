@@ -15,7 +15,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     /// time, environment, limits, standard output. It needs its own process, as `portolan check` provides it; in a test
     /// that runs beside others it also sees their resources.
     public let needsProcess: Bool
-    /// Runs the check, and adds its findings to the context. Throws if the rule cannot be judged.
+    /// Runs the check, and adds its findings to the context. Throws if the rule cannot be checked.
     let body: @Sendable (CheckContext) throws(CheckSkipped) -> Void
 
     public var id: String { rule.id }

@@ -43,7 +43,7 @@ public struct ConformanceTarget: Sendable {
         if plugin.manifest.bindsLibrary {
             source = .handler { () throws(LoadError) in
                 guard let handler = try plugin.open().handlers.first else {
-                    throw LoadError(.pluginNotLoadable, message: "the manifest gives no handler")
+                    throw LoadError(.pluginNotLoadable, message: "the manifest has no handler")
                 }
                 return handler
             }
@@ -72,9 +72,9 @@ public struct ConformanceTarget: Sendable {
         if case .nothing = source, rule.category != "MANIF" { return "the manifest can't be read (MANIF-01)" }
         guard case .handler = source else { return nil }
         if Self.categoriesOfLibraries.contains(rule.category) || (rule.category == "MANIF" && manifest == nil) {
-            return "it is about libraries, and this is a handler of the host's own process"
+            return "the rule is about libraries, but this handler is part of the host's own process"
         }
-        return Self.rulesOfTheHost.contains(rule.id) ? "of a handler in its own process the host sees to it" : nil
+        return Self.rulesOfTheHost.contains(rule.id) ? "the host itself keeps this rule for a handler in its own process" : nil
     }
 
     static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD"]

@@ -22,7 +22,7 @@ enum Parallel {
             }
         }
         let values = state.wait(atMost: limit) { $0.values.count == count ? $0.values : nil }
-        guard let values else { throw CheckSkipped("eight threads did not come back within \(limit)") }
+        guard let values else { throw CheckSkipped("eight threads did not return within \(limit)") }
         return (0..<count).compactMap { values[$0] }
     }
 }

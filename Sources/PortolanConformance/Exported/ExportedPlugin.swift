@@ -23,7 +23,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
     var state: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
 
     private static func at(_ state: UnsafeMutableRawPointer?) -> ExportedPlugin {
-        guard let state = unsafe state else { fatalError("the judge calls a handler of its own without an instance") }
+        guard let state = unsafe state else { fatalError("the runner calls its own handler without an instance") }
         return unsafe Unmanaged<ExportedPlugin>.fromOpaque(state).takeUnretainedValue()
     }
 

@@ -26,14 +26,14 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
         unsafe self.standingState = unsafe standingState
         self.owner = owner
         guard case .whole(let plugin) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
-            throw CheckSkipped("the plugin's descriptor is not whole (DESC-05)")
+            throw CheckSkipped("the plugin's descriptor is not complete (DESC-05)")
         }
         unsafe functions = plugin.value
         var (flaws, handlers): ([String], [DescribedHandler]) = ([], [])
         let count = unsafe functions.handler_count
         let list = unsafe functions.handlers
         if count < 1 || count > 1024 {
-            flaws.append("the descriptor counts \(UInt(bitPattern: count)) handlers")
+            flaws.append("the descriptor has a handler_count of \(UInt(bitPattern: count))")
         } else if let list = unsafe list, unsafe ReadableMemory.contains(list, count * MemoryLayout<UnsafeRawPointer>.stride) {
             for index in 0..<count {
                 do throws(CheckSkipped) {
@@ -43,7 +43,7 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
                 }
             }
         } else {
-            flaws.append("the list of handlers is NULL or can't be read, and \(count) are counted")
+            flaws.append("the list of handlers is NULL or can't be read, but handler_count is \(count)")
         }
         (self.handlers, self.flaws) = (handlers, flaws + handlers.flatMap(\.flaws))
     }
@@ -63,10 +63,10 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(CheckSkipped) {
         let name = "handler \(index)"
         guard case .whole(let handler) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
-            throw CheckSkipped("\(name) is NULL, can't be read, or has a size under version 1's")
+            throw CheckSkipped("\(name) is NULL, can't be read, or is smaller than in version 1")
         }
         guard case .whole(let loads) = unsafe ReadStruct(handler.value.loads, { Whole($0) }) else {
-            throw CheckSkipped("the load table of \(name) is NULL, can't be read, or has a size under version 1's")
+            throw CheckSkipped("the load table of \(name) is NULL, can't be read, or is smaller than in version 1")
         }
         unsafe (functions, self.loads) = (handler.value, loads.value)
         var flaws: [String] = []
@@ -75,13 +75,13 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
         let isBlocking = unsafe self.loads.run != nil
         let events = unsafe [self.loads.start != nil, self.loads.resume != nil, self.loads.woken != nil]
         if isBlocking ? events.contains(true) : events.contains(false) {
-            flaws.append("the load table of \(name) is of neither style, or of both: give run, or else start, resume and woken")
+            flaws.append("the load table of \(name) has neither style, or both; set either run, or start, resume and woken")
         }
         let count = unsafe functions.scheme_count
         let isListed =
             unsafe functions.schemes != nil && (0...4096).contains(count)
             && ReadableMemory.contains(functions.schemes, count * MemoryLayout<portolan_string>.stride)
-        if count != 0, !isListed { flaws.append("\(name) counts \(UInt(bitPattern: count)) schemes, and their list can't be read") }
+        if count != 0, !isListed { flaws.append("\(name) has a scheme_count of \(UInt(bitPattern: count)), but their list can't be read") }
         let list = unsafe functions.schemes
         schemes = unsafe flaws.isEmpty ? list.map { list in (0..<count).map { unsafe ReadText(list[$0]) } } ?? [] : []
         self.flaws = flaws

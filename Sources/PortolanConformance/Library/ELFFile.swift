@@ -28,7 +28,7 @@ struct ELFFile {
     init(_ bytes: [UInt8]) throws(CheckSkipped) {
         self.bytes = bytes
         guard bytes.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]) else {
-            throw CheckSkipped("the library is no ELF file of 64 bits, little-endian")
+            throw CheckSkipped("the library is not a 64-bit little-endian ELF file")
         }
         let segments = table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
         for segment in segments { note(segment) }

@@ -73,7 +73,7 @@ struct MemcheckScope: Hashable, Sendable {
         let last = stack.lastIndex { owner(of: $0) == .plugin } ?? stack.endIndex - 1
         var lines: [String] = []
         for frame in stack.prefix(last + 1) {
-            let words = owner(of: frame) == .host ? "the judge" : frame.words
+            let words = owner(of: frame) == .host ? "the conformance runner" : frame.words
             if words != lines.last || words == frame.words { lines.append(words) }
         }
         return Array(lines.prefix(Self.largestStack))

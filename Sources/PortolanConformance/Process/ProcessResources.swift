@@ -152,7 +152,7 @@ extension ProcessResources {
     /// The descriptors that are gone and did not belong to the plugin; one line each.
     func losses(since before: Self) -> [String] {
         before.descriptors.keys.filter { descriptors[$0] == nil }.sorted().map {
-            "descriptor \($0) (\(before.descriptors[$0] ?? "?")) was closed, which is another's"
+            "descriptor \($0) (\(before.descriptors[$0] ?? "?")) was closed, but belongs to other code"
         }
     }
 

@@ -117,8 +117,8 @@ struct ReadChallenge: Hashable, Sendable, CompletenessChecking {
         if certificates?.contains(where: \.isUnreadable) ?? true { found.append("the list of certificates") }
         switch previous {
         case .missing: break
-        case .short, .unreadable: found.append("the error of the last answer")
-        case .whole(let error): found += error.unreadable.map { "\($0) of the last answer's error" }
+        case .short, .unreadable: found.append("the previous error")
+        case .whole(let error): found += error.unreadable.map { "\($0) of the previous error" }
         }
         return found
     }

@@ -15,13 +15,13 @@ public struct HTMLReport: Sendable {
         let first = told.map { result in result.cause.map { causes.insert($0).inserted } ?? true }
         let rest = summary.results.filter { $0.verdict == .passed || $0.verdict == .skipped }
         let body = """
-            <h1>\(HTMLEscaping.escaped(target)) <span class="\(summary.isSuccess ? "passed" : "failed")">\(summary.isSuccess ? "passes" : summary.isEmpty ? "was not judged" : "fails")</span></h1>
+            <h1>\(HTMLEscaping.escaped(target)) <span class="\(summary.isSuccess ? "passed" : "failed")">\(summary.isSuccess ? "passes" : summary.isEmpty ? "was not checked" : "fails")</span></h1>
             <p>\(HTMLEscaping.escaped(summary.line)).</p>
             \(table(of: summary))
             \(summary.causes.map(paragraph).joined(separator: "\n"))
-            \(told.isEmpty ? "" : "<h2>What was found</h2>")
+            \(told.isEmpty ? "" : "<h2>Findings</h2>")
             \(zip(told, first).map { article(of: $0, isOpen: $1) }.joined(separator: "\n"))
-            <h2>What passed, and what could not be judged</h2>
+            <h2>Passed and skipped checks</h2>
             \(rest.map { article(of: $0, isOpen: false) }.joined(separator: "\n"))
             """
         return HTMLPage.text(title: "\(target): \(summary.line)", body: body)
@@ -29,7 +29,7 @@ public struct HTMLReport: Sendable {
 
     private func table(of summary: Summary) -> String {
         let verdicts = Verdict.allCases.filter { summary.count($0) > 0 }
-        let head = verdicts.map { "<th>\(Self.words($0))</th>" }.joined()
+        let head = verdicts.map { "<th>\($0.rawValue)</th>" }.joined()
         let rows = RuleCatalogue.categories.compactMap { category -> String? in
             let own = summary.results.filter { $0.rule.category == category.id }
             guard !own.isEmpty else { return nil }
@@ -45,26 +45,26 @@ public struct HTMLReport: Sendable {
     private func paragraph(of cause: (words: String, ids: [String])) -> String {
         let links = cause.ids.map { ##"<a href="#\##($0)">\##($0)</a>"## }.joined(separator: ", ")
         let count = ValueFormatting.count(cause.ids.count, "check")
-        return "<p>\(count) ended alike: \(HTMLEscaping.escaped(cause.words)). Mend that first, and check again: \(links).</p>"
+        return "<p>\(count) ended in the same way: \(HTMLEscaping.escaped(cause.words)). Fix that first, then check again: \(links).</p>"
     }
 
     private func article(of result: CheckResult, isOpen: Bool) -> String {
         let rule = result.rule
         var lines = [
             #"<details class="\#(result.verdict.rawValue)" id="\#(rule.id)"\#(isOpen ? " open" : "")>"#,
-            "<summary><b>\(Self.words(result.verdict))</b> \(rule.id) <span>\(HTMLEscaping.escaped(rule.sentence))</span></summary>",
+            "<summary><b>\(result.verdict.rawValue)</b> \(rule.id) <span>\(HTMLEscaping.escaped(rule.sentence))</span></summary>",
         ]
         if let note = result.note { lines.append("<p>\(HTMLEscaping.escaped(note))</p>") }
         if !result.findings.isEmpty {
             lines.append("<ul>" + result.findings.map(item).joined() + "</ul>")
         }
         lines.append(
-            "<dl><dt>Why</dt><dd>\(HTMLEscaping.escaped(result.reason))</dd><dt>Mend</dt><dd>\(HTMLEscaping.escaped(result.remedy))</dd>")
+            "<dl><dt>Why</dt><dd>\(HTMLEscaping.escaped(result.reason))</dd><dt>Fix</dt><dd>\(HTMLEscaping.escaped(result.remedy))</dd>")
         lines.append("<dt>Again</dt><dd><code>\(HTMLEscaping.escaped(result.again(command)))</code></dd></dl>")
         if !result.stack.isEmpty { lines.append("<pre>\(HTMLEscaping.escaped(result.stack.joined(separator: "\n")))</pre>") }
         let timeline = Timeline(result.lastEvents)
         if !timeline.isEmpty {
-            lines.append("<figure><figcaption>The last calls across the boundary</figcaption>\n\(timeline.svg)</figure>")
+            lines.append("<figure><figcaption>The last calls between the runner and the plugin</figcaption>\n\(timeline.svg)</figure>")
         }
         return (lines + ["</details>"]).joined(separator: "\n")
     }
@@ -73,9 +73,5 @@ public struct HTMLReport: Sendable {
         let stack = finding.stack.isEmpty ? "" : "<pre>\(HTMLEscaping.escaped(finding.stack.joined(separator: "\n")))</pre>"
         let again = finding.seenIn.map { "<p>Again: <code>\(HTMLEscaping.escaped(command)) --filter \($0)</code></p>" } ?? ""
         return "<li>\(HTMLEscaping.escaped(finding.detail))\(stack)\(again)</li>"
-    }
-
-    private static func words(_ verdict: Verdict) -> String {
-        verdict == .skipped ? "not judged" : verdict.rawValue
     }
 }

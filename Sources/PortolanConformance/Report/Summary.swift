@@ -21,12 +21,12 @@ public struct Summary: Sendable {
     /// Whether no check could be made.
     public var isEmpty: Bool { results.allSatisfy { $0.verdict == .skipped } }
 
-    /// For example `68 checks: 60 passed, 1 failed; not judged: 7`.
+    /// For example `68 checks: 60 passed, 1 failed; skipped: 7`.
     public var line: String {
-        let judged = Verdict.allCases.filter { $0 != .skipped && count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }
+        let completed = Verdict.allCases.filter { $0 != .skipped && count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }
         let rest = count(.skipped)
-        return "\(ValueFormatting.count(results.count, "check")): \(judged.isEmpty ? "none judged" : judged.joined(separator: ", "))"
-            + (rest > 0 ? "; not judged: \(rest)" : "")
+        return "\(ValueFormatting.count(results.count, "check")): \(completed.isEmpty ? "none made" : completed.joined(separator: ", "))"
+            + (rest > 0 ? "; skipped: \(rest)" : "")
     }
 
     /// Each cause that ended several checks, with the IDs of the checks, each once and in the catalogue's order. The
@@ -38,10 +38,12 @@ public struct Summary: Sendable {
         }.sorted { ($1.ids.count, $0.words, $0.ids[0]) < ($0.ids.count, $1.words, $1.ids[0]) }
     }
 
-    /// One line for each cause, for example `57 checks ended alike: it crashed in run (tide.c:13); mend that first, and
-    /// check again`.
+    /// One line for each cause, for example `57 checks ended in the same way: it crashed in run (tide.c:13); fix that
+    /// first, then check again`.
     public var causeLines: [String] {
-        causes.map { "\(ValueFormatting.count($0.ids.count, "check")) ended alike: \($0.words); mend that first, and check again" }
+        causes.map {
+            "\(ValueFormatting.count($0.ids.count, "check")) ended in the same way: \($0.words); fix that first, then check again"
+        }
     }
 
     /// The most frequent reasons for skipped checks, such as a missing manifest: one line for each of the first `limit`
@@ -49,7 +51,7 @@ public struct Summary: Sendable {
     public func gapLines(_ limit: Int) -> [String] {
         let reasons = Dictionary(grouping: results.filter { $0.verdict == .skipped }) { $0.note ?? "" }.filter { $0.value.count > 1 }
             .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
-        return reasons.prefix(limit).map { "not judged: \($0.value.count), as \($0.key)" }
+        return reasons.prefix(limit).map { "skipped: \($0.value.count), because \($0.key)" }
     }
 
     /// One line for each category, with the number of its checks for each verdict.
@@ -59,7 +61,7 @@ public struct Summary: Sendable {
             guard !own.isEmpty else { return nil }
             let counts = Verdict.allCases.compactMap { verdict -> String? in
                 let count = own.count { $0.verdict == verdict }
-                return count == 0 ? nil : "\(count) \(verdict == .skipped ? "not judged" : verdict.rawValue)"
+                return count == 0 ? nil : "\(count) \(verdict.rawValue)"
             }
             return "\(category.id.padded(to: 8)) \(counts.joined(separator: ", "))"
         }

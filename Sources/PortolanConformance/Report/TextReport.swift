@@ -25,14 +25,14 @@ public struct TextReport: Sendable {
         let rule = result.rule
         let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
         if let cause = result.cause {
-            if let first = firsts[cause], !isVerbose { return ["\(head)as \(first): \(cause.words)"] }
+            if let first = firsts[cause], !isVerbose { return ["\(head)same as \(first): \(cause.words)"] }
             firsts[cause] = firsts[cause] ?? rule.id
         }
         var lines = [head + rule.sentence]
         if let note = result.note { lines.append("         \(note)") }
         guard result.verdict != .passed, result.verdict != .skipped else { return lines }
         lines += result.findings.flatMap(self.lines)
-        lines += ["         why: \(result.reason)", "         mend: \(result.remedy)"]
+        lines += ["         why: \(result.reason)", "         fix: \(result.remedy)"]
         if !result.stack.isEmpty { lines += ["         stack:"] + result.stack.prefix(12).map { "           \($0)" } }
         if result.verdict != .warned, !result.lastEvents.isEmpty {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }

@@ -56,7 +56,7 @@ package struct Timeline: Sendable {
         let laneHeight = Double(lanes.count) * Self.laneHeight
         let height = laneHeight + Double(events.count) * Self.rowHeight + 24
         var lines = [
-            #"<svg viewBox="0 0 \#(Int(Self.labelWidth + Self.width + 20)) \#(Int(height))" role="img" aria-label="What happened, by lane">"#
+            #"<svg viewBox="0 0 \#(Int(Self.labelWidth + Self.width + 20)) \#(Int(height))" role="img" aria-label="Events by lane">"#
         ]
         for (index, lane) in lanes.enumerated() {
             let y = Double(index) * Self.laneHeight + 18

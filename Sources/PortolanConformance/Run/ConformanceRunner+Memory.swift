@@ -39,7 +39,7 @@ struct MemoryObserver {
         var finding: Finding {
             // The first check of the catalogue, so that the result does not depend on the order of completion.
             let first = RuleCatalogue.rules.first { ids.contains($0.id) }?.id ?? ""
-            let others = ids.count > 1 ? "; in \(ValueFormatting.count(ids.count - 1, "other check")) as well" : ""
+            let others = ids.count > 1 ? "; also in \(ValueFormatting.count(ids.count - 1, "other check"))" : ""
             var finding = Finding(.failure, "\(first): \(words)\(others)")
             (finding.seenIn, finding.stack) = (first, stack)
             return finding
@@ -73,18 +73,18 @@ struct MemoryObserver {
         duration += result.duration
         guard let log = result.memory else {
             skipped += 1
-            if result.verdict != .skipped { miss(id, "Valgrind wrote no log of it") }
+            if result.verdict != .skipped { miss(id, "Valgrind wrote no log of this check") }
             return
         }
         // The process ended itself, and the log has no end. So Valgrind gave up.
         if result.verdict == .crashed, !log.isWhole {
             skipped += 1
-            miss(id, "Valgrind gave up, perhaps at debug information that it can't read: build the library with -gdwarf-4, or strip it")
+            miss(id, "Valgrind gave up, perhaps because it can't read the debug information; build the library with -gdwarf-4, or strip it")
             return
         }
         if result.verdict == .skipped { skipped += 1 } else { made += 1 }
         let isEnded = result.verdict == .crashed || result.verdict == .hung
-        if isEnded || !log.isWhole { miss(id, "its leaks are not known: \(result.note ?? "it ended early")") }
+        if isEnded || !log.isWhole { miss(id, "its leaks are unknown: \(result.note ?? "it ended early")") }
         let count = count
         defer {
             // No signal ended the process, so the plugin ended it before memcheck was done.
@@ -133,7 +133,7 @@ struct MemoryObserver {
 
     private func words(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> String {
         let about = error.origins.filter { $0.stack.isEmpty }.map(\.words)
-        return (guilt == .lent ? "what the judge was lent: " : "") + ([error.words] + about).joined(separator: "; ")
+        return (guilt == .lent ? "in memory borrowed from the plugin: " : "") + ([error.words] + about).joined(separator: "; ")
     }
 
     private func stack(of error: MemcheckError) -> [String] {
@@ -145,7 +145,7 @@ struct MemoryObserver {
     /// One result for each MEM rule.
     var results: [CheckResult] {
         let why = made == 0 ? unseen.first.map { "; \($0.detail)" } ?? "" : ""
-        let note = "\(ValueFormatting.count(made, "check")) \(made == 1 ? "was" : "were") made under memcheck; not judged: \(skipped)\(why)"
+        let note = "\(ValueFormatting.count(made, "check")) ran under memcheck; skipped: \(skipped)\(why)"
         return RuleCatalogue.memory.map { rule in
             let own = seen[rule.id] ?? []
             var findings = own.prefix(Self.largestCount).map { $0.1.finding }

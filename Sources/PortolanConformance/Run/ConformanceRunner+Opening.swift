@@ -16,14 +16,14 @@ extension ConformanceRunner {
     /// - Throws: If this process has other threads, or if no temporary folder can be made.
     package func opening(by open: @escaping @Sendable () -> [String]) throws -> Opening {
         let check = ConformanceCheck("MANIF-01", needsProcess: true) { context throws(CheckSkipped) in context.fail(open()) }
-        var opening = Opening.ended("no process could be made")
+        var opening = Opening.ended("no process could be created")
         try run([check], jobs: 1) { result in
             guard result.rule == check.rule else { return }
             switch result.verdict {
             case .passed, .warned, .failed: opening = .returned(result.findings.map(\.detail))
             case .crashed: opening = .ended("opening the library ended the process: \(result.note ?? "")")
             case .hung: opening = .ended("opening the library takes too long: \(result.note ?? "")")
-            case .skipped: opening = .ended("it could not be opened in a process of its own: \(result.note ?? "")")
+            case .skipped: opening = .ended("the library could not be opened in a separate process: \(result.note ?? "")")
             }
         }
         return opening

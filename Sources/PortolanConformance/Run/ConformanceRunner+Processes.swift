@@ -69,6 +69,8 @@ extension ConformanceRunner {
     }
 
     public struct SeveralThreads: Error, CustomStringConvertible {
-        public var description: String { "this process has several threads, and can't be copied for each check; make the checks in it" }
+        public var description: String {
+            "this process has several threads, so it can't be copied for each check; make the checks in this process"
+        }
     }
 }

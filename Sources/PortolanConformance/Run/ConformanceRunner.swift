@@ -39,7 +39,7 @@ public struct ConformanceRunner: Sendable {
     /// - Parameter isSupervised: Whether a supervisor sees the processes that the check leaves behind.
     func result(of check: ConformanceCheck, _ callLog: CallLog, isSupervised: Bool = false) -> CheckResult {
         if let ability = check.rule.awaits {
-            return CheckResult(check.rule, .skipped, note: "it comes with the loader's \(ability.rawValue)")
+            return CheckResult(check.rule, .skipped, note: "the loader has no \(ability.rawValue) yet")
         }
         if let objection = target.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
         // Before any count, create the resources that the runner's own watches need.

@@ -30,7 +30,7 @@ struct Contradictions {
             guard Self.blamed(by: result).contains(where: { $0.allSatisfy(isContradicted) }) else { return result }
             var result = result
             let reason = result.note ?? ""
-            result.fail("the plugin behaved differently from one check to another: here \(reason); the check of that rule found it kept")
+            result.fail("the plugin behaved differently from one check to another: here \(reason), but that rule's check passed")
             return result
         }
     }
@@ -55,7 +55,7 @@ struct Contradictions {
         return id == "LIFE-06" || id == "ORDER-07" || id.hasPrefix("CANCEL-") ? .time : .load
     }
 
-    /// The rules in each pair of brackets, for example in `'tide:' did not come to rest after a stop (CANCEL-04,
+    /// The rules in each pair of brackets, for example in `'tide:' was still running after a stop (CANCEL-04,
     /// ORDER-07)`: one of them is violated.
     private static func blamed(by result: CheckResult) -> [[String]] {
         var groups: [[String]] = []

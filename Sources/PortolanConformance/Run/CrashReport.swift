@@ -100,13 +100,13 @@ struct CrashReport {
     /// For example `SIGFPE: an arithmetic error`.
     static func name(of signal: Int32) -> String {
         switch signal {
-        case SIGSEGV: "SIGSEGV: it touched memory that was not, or no longer, lent, or wrote to what is const"
-        case SIGBUS: "SIGBUS: it touched memory that is not there"
-        case SIGABRT: "SIGABRT: it called abort, or its heap was found damaged"
-        case SIGILL: "SIGILL: an illegal instruction, or a trap of Swift's"
+        case SIGSEGV: "SIGSEGV: it accessed memory that it does not own or no longer borrows, or wrote to const memory"
+        case SIGBUS: "SIGBUS: it accessed memory that does not exist"
+        case SIGABRT: "SIGABRT: it called abort, or its heap is damaged"
+        case SIGILL: "SIGILL: an illegal instruction, or a Swift trap"
         case SIGFPE: "SIGFPE: an arithmetic error"
         case SIGKILL: "SIGKILL"
-        case SIGPIPE: "SIGPIPE: it wrote to a pipe or socket that was closed"
+        case SIGPIPE: "SIGPIPE: it wrote to a closed pipe or socket"
         default: "signal \(signal)"
         }
     }

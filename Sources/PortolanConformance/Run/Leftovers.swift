@@ -33,7 +33,7 @@ struct Leftovers {
         }
         let names = Set(first.names).sorted().map { "'\($0)'" }.joined(separator: ", ")
         let count = Set(seen.map(\.id)).count - 1
-        let others = count > 0 ? "; so it is after \(ValueFormatting.count(count, "other check"))" : ""
+        let others = count > 0 ? "; the same after \(ValueFormatting.count(count, "other check"))" : ""
         var finding = Finding(
             .failure,
             Text.oneLine(

@@ -74,7 +74,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     }
 
     private static func failure(_ what: String, _ number: Int32) -> NotMade {
-        NotMade(description: "\(what) can't be made (errno \(number)); set TMPDIR to a folder that can be written to")
+        NotMade(description: "can't create \(what) (errno \(number)); set TMPDIR to a folder that you can write to")
     }
 
     // MARK: The next program of this process

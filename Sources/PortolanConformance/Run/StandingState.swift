@@ -32,13 +32,13 @@ struct StandingState {
         guard let library else { return true }
         let result = outcome.result
         if let lack = result.lack, result.verdict == .skipped || result.verdict == .crashed, lack == .later || hasRunPlugin {
-            outcome.result.fail("the judge lacked what it had before the plugin's code ran: \(outcome.result.note ?? "")")
+            outcome.result.fail("the runner lacks a resource that it had before the plugin's code ran: \(outcome.result.note ?? "")")
         }
         // If no process was made, no code of the plugin ran.
         if outcome.result.lack != .fromTheStart { hasRunPlugin = true }
         let now = LibraryIdentity(library)
         if now != identity {
-            outcome.result.fail("'\(library)' was \(now == nil ? "removed" : "changed") while this check or one beside it was made")
+            outcome.result.fail("'\(library)' was \(now == nil ? "removed" : "changed") while this check or a parallel one ran")
             identity = now
         }
         let isOwnFit = restoreLimits(of: 0, &outcome)
@@ -50,7 +50,7 @@ struct StandingState {
         var limits = limits
         let changed = unsafe portolan_restore_limits(process, &limits)
         guard changed != 0 else { return true }
-        outcome.result.fail("the resource limits of the judge's own processes were changed while this check or one beside it was made")
+        outcome.result.fail("the resource limits of the runner's own processes were changed while this check or a parallel one ran")
         return changed > 0
     }
 }

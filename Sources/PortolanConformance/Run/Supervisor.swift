@@ -42,11 +42,11 @@ final class Supervisor {
     init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], beside others: [Supervisor]) throws(CheckSkipped) {
         let (callLog, sealed) = (try CallLog(), try SealedResult())
         var (order, report): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&order) == 0 else { throw CheckSkipped.lack("no pipe can be made (errno \(errno))") }
+        guard unsafe pipe(&order) == 0 else { throw CheckSkipped.lack("no pipe could be created (errno \(errno))") }
         guard unsafe pipe(&report) == 0 else {
             let number = errno
             for end in order { close(end) }
-            throw CheckSkipped.lack("no pipe can be made (errno \(number))")
+            throw CheckSkipped.lack("no pipe could be created (errno \(number))")
         }
         for end in order + report { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let judgeProcess = getpid()
@@ -67,7 +67,7 @@ final class Supervisor {
         for end in [order[0], report[1]] { close(end) }
         guard child > 0 else {
             for end in [order[1], report[0]] { close(end) }
-            throw CheckSkipped.lack("no process can be made (errno \(number))")
+            throw CheckSkipped.lack("no process could be created (errno \(number))")
         }
         (process, orders, reports) = (child, order[1], report[0])
         (self.callLog, self.sealed, self.runner) = (callLog, sealed, runner)
@@ -111,7 +111,7 @@ final class Supervisor {
         self.running = nil
         var result = CheckResult(
             running.check.rule, .crashed,
-            note: "the judge's process that watches this check was ended, stopped or disturbed\(CallLogEntry.place(after: callLog.lines))")
+            note: "the supervisor process of this check was ended, stopped or disturbed\(CallLogEntry.place(after: callLog.lines))")
         result.duration = MonotonicTime.now - running.start
         result.lastEvents = callLog.lines
         return (Outcome(result: result), true)
@@ -128,7 +128,7 @@ final class Supervisor {
 
     private func verdict(_ rule: ConformanceRule, _ report: SupervisorReport, _ time: Duration) -> CheckResult {
         guard report.process > 0 else {
-            var result = CheckResult(rule, .skipped, note: "no process can be made (errno \(report.status))")
+            var result = CheckResult(rule, .skipped, note: "no process could be created (errno \(report.status))")
             result.lack = .fromTheStart
             return result
         }
@@ -145,7 +145,7 @@ final class Supervisor {
         }
         var words = [name(of: report.status, crash?.signal)]
         if let what = crash?.what { words.append(what) }
-        if case .forged = content { words.append("something other than the judge left a result") }
+        if case .forged = content { words.append("something other than the runner left a result") }
         var result = CheckResult(rule, .crashed, note: words.joined(separator: ", "))
         result.crashStack = crash?.stack
         if crash?.isStarved == true { result.lack = .later }
@@ -157,7 +157,7 @@ final class Supervisor {
         if signal != 0 { return "ended by \(CrashReport.name(of: signal))" }
         let code = (status >> 8) & 0xFF
         return code == ChildProcess.threadEndedStatus
-            ? "the thread that called the plugin was ended, as by pthread_exit" : "the process ended itself with status \(code)"
+            ? "the thread that called the plugin was ended, for example by pthread_exit" : "the process ended itself with status \(code)"
     }
 
     // MARK: The end

@@ -35,8 +35,8 @@ struct CrashStack: Hashable, Sendable {
         for place in shown {
             if !place.isOfRunner {
                 lines += names.frames(at: [place]).map(\.words)
-            } else if lines.last != "the judge" {
-                lines.append("the judge")
+            } else if lines.last != "the conformance runner" {
+                lines.append("the conformance runner")
             }
         }
         let key = names.frames(at: mine).map(\.words).joined(separator: "\n")

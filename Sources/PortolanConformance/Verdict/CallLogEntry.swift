@@ -18,8 +18,8 @@ struct CallLogEntry: Sendable {
     var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2).prefix { $0 != " " } : nil }
     var left: Substring? { words.hasPrefix("← ") ? words.dropFirst(2) : nil }
 
-    /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else `; last: `
-    /// and the last line.
+    /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else
+    /// `; last call: ` and the last line.
     static func place(after lines: [String]) -> String {
         let lines = lines.compactMap(CallLogEntry.init)
         var open: [CallLogEntry] = []
@@ -29,6 +29,6 @@ struct CallLogEntry: Sendable {
             if let call { open.remove(at: call) }
         }
         if let name = open.last?.entered { return " in \(name)" }
-        return lines.last.map { "; last: \($0.words)" } ?? ""
+        return lines.last.map { "; last call: \($0.words)" } ?? ""
     }
 }

@@ -52,11 +52,11 @@ extension CheckResult {
     }
 
     /// Why the rule matters.
-    var reason: String { verdict == .crashed ? "It would have ended the program that loaded it. \(rule.reason)" : rule.reason }
+    var reason: String { verdict == .crashed ? "The plugin would have ended the program that loaded it. \(rule.reason)" : rule.reason }
 
     /// How to repair the plugin. A crash may be unrelated to the rule of the check.
     var remedy: String {
-        verdict == .crashed ? "What the stack and the last calls show. If that is about this rule: \(rule.remedy)" : rule.remedy
+        verdict == .crashed ? "Fix what the stack and the last calls show. If the crash concerns this rule: \(rule.remedy)" : rule.remedy
     }
 }
 

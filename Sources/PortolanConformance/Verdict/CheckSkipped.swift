@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a check cannot be judged; one line.
+/// Why a check cannot be made; one line.
 struct CheckSkipped: Error, Hashable {
     private enum Kind { case plain, otherLoad, lack }
 

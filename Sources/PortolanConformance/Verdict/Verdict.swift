@@ -3,14 +3,14 @@
 /// The outcome of a check.
 public enum Verdict: String, Hashable, Sendable, CaseIterable {
     case passed, failed, warned
-    /// The check could not be judged, and gives the reason; never a pass.
+    /// The check could not be made, and gives the reason; never a pass.
     case skipped
     /// A signal ended the process that ran the check, or the process exited early.
     case crashed
     /// The check did not return within its time limit.
     case hung
 
-    /// The verdict for the findings of a check that ran to its end. They count even if the rest could not be judged.
+    /// The verdict for the findings of a check that ran to its end. They count even if the rest could not be checked.
     static func of(_ findings: [Finding], _ rule: ConformanceRule, isUnjudged: Bool) -> Self {
         guard !findings.isEmpty else { return isUnjudged ? .skipped : .passed }
         return rule.force == .must && findings.contains { $0.weight == .failure } ? .failed : .warned

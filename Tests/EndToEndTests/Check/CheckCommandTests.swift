@@ -47,7 +47,7 @@ import Testing
         let program = try Program()
         let plugin = try program.copyFixture("second.so")
         let outcome = try program.run("check", plugin, "--filter", "REDIR-01")
-        #expect(outcome.status == 111 && outcome.lines.last?.hasSuffix(": 1 check: none judged; not judged: 1") == true, "\(outcome.text)")
+        #expect(outcome.status == 111 && outcome.lines.last?.hasSuffix(": 1 check: none made; skipped: 1") == true, "\(outcome.text)")
         #expect(outcome.errors.contains { $0.contains("no check could be made of") }, "\(outcome.errors)")
     }
 
@@ -101,7 +101,7 @@ import Testing
         #expect(all.text.components(separatedBy: "stack:").count == 2, "\(all.text)")
         let crashed = all.lines.filter { $0.hasPrefix("crashed ") }
         #expect(crashed.count > 3 && crashed.dropFirst().allSatisfy { $0.hasSuffix(": it crashed in begin (twice.c:5)") }, "\(all.text)")
-        let words = "\(crashed.count) checks ended alike: it crashed in begin (twice.c:5); mend that first, and check again"
+        let words = "\(crashed.count) checks ended in the same way: it crashed in begin (twice.c:5); fix that first, then check again"
         #expect(all.lines.contains(words), "\(all.text)")
     }
 
@@ -110,8 +110,8 @@ import Testing
         try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
         let outcome = try program.run("check", "alone.so", "--filter", "DESC,CAN")
         #expect(outcome.status == 0)
-        #expect(outcome.lines.last?.contains("not judged: ") == true)
-        #expect(outcome.lines.contains { $0.hasPrefix("not judged: ") && $0.contains("as the library was named without a manifest") })
+        #expect(outcome.lines.last?.contains("skipped: ") == true)
+        #expect(outcome.lines.contains { $0.hasPrefix("skipped: ") && $0.contains("because the library was named without a manifest") })
         #expect(!outcome.text.contains("passed   DESC-01"))
         // A file name with a version at its end is also a library. Its manifest has the name without the version.
         let path = program.folder.appendingPathComponent("alone.so").path

@@ -78,7 +78,7 @@ struct SanitizerTests {
         let outcome = try program.run("check", "memory/memory.so", "--sanitizer", "--filter", "ORDER-02,LIFE-01", "-v")
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.lines.last == "org.portolan.memory: 4 checks: 4 passed", "\(outcome.text)")
-        #expect(outcome.text.contains("2 checks were made under memcheck"), "\(outcome.text)")
+        #expect(outcome.text.contains("2 checks ran under memcheck"), "\(outcome.text)")
     }
 
     @Test func whatCanNotBeDoneIsToldWithTheRemedy() throws {

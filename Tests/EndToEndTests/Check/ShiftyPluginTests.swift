@@ -94,7 +94,7 @@ struct ShiftyPluginTests {
         ("starves its keeper", "struct rlimit r = { 0, 0 }; prlimit(getppid(), RLIMIT_NOFILE, &r, 0);", "resource limits"),
         (
             "starves itself", "struct rlimit r = { 1, 1 }; static int n; if (!n++) setrlimit(RLIMIT_DATA, &r);",
-            "the judge lacked what it had before the plugin's code ran"
+            "the runner lacks a resource that it had before the plugin's code ran"
         ),
     ]
 
