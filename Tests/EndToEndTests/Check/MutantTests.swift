@@ -78,9 +78,10 @@ struct MutantTests {
         let page = """
             # Checks and their mutants
 
-            Each check is failed by the mutants in its row: plugins that break that rule and as little else as can be, which `Tests/PluginFixtures/mutants` builds
-            from one source. `MutantTests` proves each row up to level 3 on every run of the tests, and all of them by `make test-full`, that a mutant is failed by no more than two other checks, and that the
-            plugin without a mutation passes all of them. It also writes this page.
+            The mutants in a row fail the check of that row. A mutant is a plugin that violates one rule and as little else as possible;
+            `Tests/PluginFixtures/mutants` builds all of them from one source. `MutantTests` proves the rows up to level 3 on every run of the tests, and all rows
+            with `make test-full`. It also proves that a mutant fails no more than two other checks, and that the plugin without a mutation passes all checks.
+            `MutantTests` writes this page.
 
             \(ConformanceCheck.all.count) checks, \(Mutant.all.count) mutants.
 
