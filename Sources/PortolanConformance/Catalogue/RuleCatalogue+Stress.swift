@@ -19,7 +19,7 @@ extension RuleCatalogue {
             remedy: "Free everything that a load used."),
         .must(
             "LOAD-04", level: 4, needs: .succeeds,
-            "Calling deinit and making a new instance while loads run does no harm.",
+            "Starting and ending another instance while loads run does no harm.",
             because: "Settings change while loads run.",
             remedy: "Keep state in each instance."),
         .must(
