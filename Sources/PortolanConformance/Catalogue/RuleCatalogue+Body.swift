@@ -45,7 +45,7 @@ extension RuleCatalogue {
         .must(
             "BODY-09", level: 2, isEnforced: true, needs: .succeeds,
             "The MIME type and the charset are well-formed (RFC 9110, section 8.3).",
-            because: "Other code compares and parses them.",
+            because: "Other code compares and parses both.",
             remedy: "Write type/subtype without parameters, and the charset as a token."),
         .must(
             "BODY-10", level: 3, needs: .fails,

@@ -50,7 +50,7 @@ extension RuleCatalogue {
         .should(
             "DESC-10", level: 1,
             "Opening and describing the library takes less than 100 ms.",
-            because: "The first load of the scheme waits for it.",
+            because: "The first load of the scheme waits until both are done.",
             remedy: "Move tables and look-ups to init, or to the first load."),
         .must(
             "DESC-11", level: 1,
@@ -60,7 +60,7 @@ extension RuleCatalogue {
         .must(
             "DESC-12", level: 1,
             "The library links no module of the host, and has no run path into a folder that other users can write to.",
-            because: "It would load a second host into the process, or code that another user puts into that folder.",
+            because: "The library would load a second host into the process, or code that another user puts into that folder.",
             remedy: "Use nothing of Portolan except the headers or PortolanPluginKit, and remove -rpath."),
         .must(
             "DESC-13", level: 3,

@@ -30,7 +30,7 @@ extension RuleCatalogue {
         .must(
             "ERR-06", level: 2, needs: .any,
             "The plugin writes nothing to standard output or standard error.",
-            because: "They belong to the program. Its output may go to another program.",
+            because: "Both belong to the program, whose output may go to another program.",
             remedy: "Use host->log."),
         .must(
             "ERR-07", level: 3, needs: .any,

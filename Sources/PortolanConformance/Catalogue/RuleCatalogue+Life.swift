@@ -15,7 +15,7 @@ extension RuleCatalogue {
         .must(
             "LIFE-03", level: 2, needs: .any,
             "start, resume, woken and answered of an event-driven load return within 50 ms.",
-            because: "They run on threads that other loads need.",
+            because: "These functions run on threads that other loads need.",
             remedy: "Do slow work on a thread of your own and call wake, or write a blocking load."),
         .must(
             "LIFE-04", level: 3, isEnforced: true, needs: .any,

@@ -65,7 +65,7 @@ extension RuleCatalogue {
         .must(
             "ORDER-13", level: 2, isEnforced: true, needs: .any,
             "Interim responses come before the response and have a status from 100 to 199. Trailers come once, after the body.",
-            because: "Otherwise they seem to belong to another response.",
+            because: "Otherwise both seem to belong to another response.",
             remedy: "Follow the order in client.h."),
     ]
 }

@@ -10,7 +10,7 @@ extension RuleCatalogue {
         .must(
             "REDIR-02", level: 2, needs: .redirects,
             "If the protocol has a response for a redirect, the load passes it to the client.",
-            because: "Callers read its status and fields.",
+            because: "Callers read the status and the fields of that response.",
             remedy: "Pass the response to was_redirected."),
         .must(
             "REDIR-03", level: 3, needs: .redirects,

@@ -5,7 +5,7 @@ extension RuleCatalogue {
         .must(
             "SEC-01", level: 3,
             "CR, LF and NUL, plain or percent-encoded, never reach a nested request, a peer or a field.",
-            because: "They end a line and begin another one.",
+            because: "These characters end a line and begin another one.",
             remedy: "Decode with portolan_decode, which refuses them."),
         .must(
             "SEC-02", level: 3,

@@ -20,7 +20,7 @@ extension RuleCatalogue {
         .must(
             "THREAD-04", level: 3, needs: .succeeds,
             "After each call, signal masks, signal handlers, locale and rounding mode are the same as before.",
-            because: "They belong to the process.",
+            because: "All of these belong to the process.",
             remedy: "Restore what a library changed, or use its thread-safe functions."),
         .should(
             "THREAD-05", level: 4, needs: .succeeds,
