@@ -6,7 +6,8 @@ public import HTTPTypes
 extension Request {
     /// Makes a request for a Foundation URL.
     ///
-    /// - Throws: ``LoadError/Code/badURL`` if the URL is not absolute, or not valid according to the WHATWG URL Standard.
+    /// - Throws: ``LoadError/Code/badURL`` if the URL is not absolute, or not valid according to the WHATWG URL
+    ///   Standard.
     public init(_ url: URL, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) throws(LoadError) {
         try self.init(url.absoluteString, method: method, fields: fields, body: body)
     }

@@ -15,8 +15,8 @@ public final class ClosureDelegate: LoadDelegate {
     /// - Parameters:
     ///   - onRedirect: decides about a redirect to the given request. Left out: it is followed.
     ///   - onChallenge: answers a challenge. Left out: default handling.
-    ///   - onNewBody: returns the body that is sent again; `nil` fails the load. Left out: the request's own body, if it
-    ///     can be read twice.
+    ///   - onNewBody: returns the body that is sent again; `nil` fails the load. Left out: the request's own body, if
+    ///     it can be read twice.
     ///   - onProgress: called when bytes were sent or received, in the order of events, and possibly once for several
     ///     pieces.
     public init(
