@@ -5,10 +5,10 @@ import Testing
 @testable import PortolanPlugins
 
 /// Explores every order of calls to a blocking load until its end.
-@Suite(.timeLimit(.minutes(2))) struct BlockingLifeTests {
+@Suite(.timeLimit(.minutes(2))) struct BlockingLoadStateTests {
     /// The state machine and the calls into the plugin so far.
-    struct World: Hashable {
-        var life = BlockingLoadState()
+    struct Model: Hashable {
+        var state = BlockingLoadState()
         var runs = 0
         var stops = 0
         var stopsRunning = 0
@@ -25,86 +25,86 @@ import Testing
         case threadLooksWhetherToDestroy
     }
 
-    /// The world after `step`, or `nil` if the step can't occur.
-    static func after(_ step: Step, _ world: World) -> World? {
-        var next = world
-        let runs = world.life.phase == .running
+    /// The model after `step`, or `nil` if the step can't occur.
+    static func after(_ step: Step, _ model: Model) -> Model? {
+        var next = model
+        let runs = model.state.phase == .running
         switch step {
         case .start:
-            guard world.life.phase == .made || world.life.phase == .destroyed, !world.hasThread else { return nil }
-            next.hasThread = next.life.start()
+            guard model.state.phase == .made || model.state.phase == .destroyed, !model.hasThread else { return nil }
+            next.hasThread = next.state.start()
         case .threadArrives:
-            guard world.hasThread, world.runs == 0, world.life.phase == .queued || world.life.phase == .destroyed else { return nil }
-            if next.life.enter() { next.runs += 1 } else { next.hasThread = false }
+            guard model.hasThread, model.runs == 0, model.state.phase == .queued || model.state.phase == .destroyed else { return nil }
+            if next.state.enter() { next.runs += 1 } else { next.hasThread = false }
         case .stopElsewhere:
-            note(next.life.stop(onLoadThread: false), &next)
+            note(next.state.stop(onLoadThread: false), &next)
         case .stopOnLoadThread:
-            guard runs, !world.isInWait else { return nil }
-            note(next.life.stop(onLoadThread: true), &next)
+            guard runs, !model.isInWait else { return nil }
+            note(next.state.stop(onLoadThread: true), &next)
         case .noteEnd:
-            guard runs, !world.isInWait else { return nil }
-            next.life.noteEnd()
+            guard runs, !model.isInWait else { return nil }
+            next.state.noteEnd()
             next.knewEnd = true
         case .beginWait:
-            guard runs, !world.isInWait, !world.knewEnd else { return nil }
-            next.life.beginWait()
+            guard runs, !model.isInWait, !model.knewEnd else { return nil }
+            next.state.beginWait()
             next.isInWait = true
         case .endWait:
-            guard world.isInWait else { return nil }
-            next.life.endWait()
+            guard model.isInWait else { return nil }
+            next.state.endWait()
             next.isInWait = false
-            if next.life.isStopped {
-                next.life.noteEnd()
+            if next.state.isStopped {
+                next.state.noteEnd()
                 next.knewEnd = true
             }
         case .clientReturns:
-            guard runs, !world.isInWait else { return nil }
-            if next.life.takeOwedStop() { callStop(&next) }
+            guard runs, !model.isInWait else { return nil }
+            if next.state.takeOwedStop() { callStop(&next) }
         case .stopReturns:
-            guard world.stopsRunning > 0 else { return nil }
-            next.life.stopReturned()
+            guard model.stopsRunning > 0 else { return nil }
+            next.state.stopReturned()
             next.stopsRunning -= 1
         case .runReturns:
-            guard runs, !world.isInWait else { return nil }
-            _ = next.life.leave()
+            guard runs, !model.isInWait else { return nil }
+            _ = next.state.leave()
         case .threadLooksWhetherToDestroy:
-            guard world.life.phase == .returned else { return nil }
-            if next.life.destroy() { destroy(&next) }
+            guard model.state.phase == .returned else { return nil }
+            if next.state.destroy() { destroy(&next) }
         }
         return next
     }
 
-    private static func note(_ action: BlockingLoadState.StopAction, _ world: inout World) {
+    private static func note(_ action: BlockingLoadState.StopAction, _ model: inout Model) {
         switch action {
         case .nothing: break
-        case .callStop: callStop(&world)
-        case .destroy: destroy(&world)
+        case .callStop: callStop(&model)
+        case .destroy: destroy(&model)
         }
     }
 
-    private static func callStop(_ world: inout World) {
-        if world.runs == 0 { world.violation = "stop before run" }
-        if world.knewEnd { world.violation = "stop after the end" }
-        if world.destroys > 0 { world.violation = "stop after destroy" }
-        world.stops += 1
-        world.stopsRunning += 1
+    private static func callStop(_ model: inout Model) {
+        if model.runs == 0 { model.violation = "stop before run" }
+        if model.knewEnd { model.violation = "stop after the end" }
+        if model.destroys > 0 { model.violation = "stop after destroy" }
+        model.stops += 1
+        model.stopsRunning += 1
     }
 
-    private static func destroy(_ world: inout World) {
-        if world.stopsRunning > 0 { world.violation = "destroy while stop runs" }
-        if world.life.phase == .running { world.violation = "destroy while run runs" }
-        world.destroys += 1
+    private static func destroy(_ model: inout Model) {
+        if model.stopsRunning > 0 { model.violation = "destroy while stop runs" }
+        if model.state.phase == .running { model.violation = "destroy while run runs" }
+        model.destroys += 1
     }
 
-    @Test func noOrderOfCallsBreaksTheContract() {
-        var seen: Set<World> = [World()]
-        var open = [World()]
-        while let world = open.popLast() {
+    @Test func everyOrderOfCallsKeepsTheContract() {
+        var seen: Set<Model> = [Model()]
+        var open = [Model()]
+        while let model = open.popLast() {
             for step in Step.allCases {
-                guard let next = Self.after(step, world), seen.insert(next).inserted else { continue }
-                #expect(next.violation == nil, "\(step) after \(world)")
-                #expect(next.runs <= 1 && next.stops <= 1 && next.destroys <= 1, "\(step) after \(world)")
-                #expect(next.life.phase != .destroyed || next.destroys == 1, "\(step) after \(world)")
+                guard let next = Self.after(step, model), seen.insert(next).inserted else { continue }
+                #expect(next.violation == nil, "\(step) after \(model)")
+                #expect(next.runs <= 1 && next.stops <= 1 && next.destroys <= 1, "\(step) after \(model)")
+                #expect(next.state.phase != .destroyed || next.destroys == 1, "\(step) after \(model)")
                 open.append(next)
             }
         }
@@ -112,51 +112,51 @@ import Testing
     }
 
     /// From every state, `destroy` follows when the threads run to their end.
-    @Test func destroyAlwaysComes() {
-        var seen: Set<World> = [World()]
-        var open = [World()]
-        while let world = open.popLast() {
+    @Test func destroyIsAlwaysCalled() {
+        var seen: Set<Model> = [Model()]
+        var open = [Model()]
+        while let model = open.popLast() {
             for step in Step.allCases {
-                guard let next = Self.after(step, world), seen.insert(next).inserted else { continue }
+                guard let next = Self.after(step, model), seen.insert(next).inserted else { continue }
                 open.append(next)
             }
         }
-        for world in seen {
-            var end = world
+        for model in seen {
+            var end = model
             for step in [Step.stopElsewhere, .threadArrives, .endWait, .runReturns, .stopReturns, .threadLooksWhetherToDestroy] {
                 end = Self.after(step, end) ?? end
             }
-            #expect(end.destroys == 1, "\(world)")
+            #expect(end.destroys == 1, "\(model)")
         }
     }
 
     private static func running() -> BlockingLoadState {
-        var life = BlockingLoadState()
-        _ = life.start()
-        _ = life.enter()
-        return life
+        var state = BlockingLoadState()
+        _ = state.start()
+        _ = state.enter()
+        return state
     }
 
-    @Test func runThatReturnsWithoutAnEndOwesIt() {
-        var life = Self.running()
-        let owesEnd = life.leave()
+    @Test func runThatReturnsWithoutAnEndStillNeedsOne() {
+        var state = Self.running()
+        let owesEnd = state.leave()
         #expect(owesEnd)
     }
 
     @Test(arguments: [true, false])
-    func runThatEndedOrWasStoppedOwesNothing(_ isStopped: Bool) {
-        var life = Self.running()
-        if isStopped { _ = life.stop(onLoadThread: false) } else { life.noteEnd() }
-        let owesEnd = life.leave()
+    func endedOrStoppedRunNeedsNoFurtherEnd(_ isStopped: Bool) {
+        var state = Self.running()
+        if isStopped { _ = state.stop(onLoadThread: false) } else { state.noteEnd() }
+        let owesEnd = state.leave()
         #expect(!owesEnd)
     }
 
-    @Test func aLoadThatWaitsIsToldAndNotStopped() {
-        var life = Self.running()
-        life.beginWait()
-        let action = life.stop(onLoadThread: false)
-        life.endWait()
+    @Test func waitingLoadLearnsOfTheEndWithoutAStopCall() {
+        var state = Self.running()
+        state.beginWait()
+        let action = state.stop(onLoadThread: false)
+        state.endWait()
         #expect(action == .nothing)
-        #expect(life.knowsEnd)
+        #expect(state.knowsEnd)
     }
 }

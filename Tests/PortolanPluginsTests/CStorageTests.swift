@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct CStorageTests {
     private func text(_ string: portolan_string) -> String? { unsafe string.text }
 
-    @Test func aRequestIsLentWithAllItsParts() throws {
+    @Test func requestIsPassedWithAllItsParts() throws {
         var request = try Request("Web+X://us%20er:pw@Example.org:81/a/b?q=1#f", method: .put)
         request.fields[.accept] = "text/plain"
         request.fields.append(HTTPField(name: .accept, value: "text/html"))
@@ -23,8 +23,8 @@ import Testing
         request.mainDocumentURL = try URLRecord(parsing: "https://example.org/")
         request.properties["org.example.text"] = .text("value")
         request.properties["org.example.truth"] = .truth(true)
-        let lent = unsafe CStorage(request)
-        let image = unsafe lent.pointer.pointee
+        let storage = unsafe CStorage(request)
+        let image = unsafe storage.pointer.pointee
         #expect(unsafe image.size == UInt32(MemoryLayout<portolan_request>.size))
         #expect(unsafe text(image.url) == request.url.description)
         #expect(unsafe text(image.scheme) == "web+x")
@@ -63,17 +63,17 @@ import Testing
         #expect(unsafe text(empty.pointer.pointee.path) == "")
     }
 
-    @Test func lentStringsEndInANUL() throws {
-        let lent = unsafe CStorage(try Request("x:some/path"))
-        let path = unsafe lent.pointer.pointee.path
+    @Test func borrowedStringsEndWithNUL() throws {
+        let storage = unsafe CStorage(try Request("x:some/path"))
+        let path = unsafe storage.pointer.pointee.path
         #expect(unsafe path.bytes?[path.length] == 0)
     }
 
-    @Test func anErrorGoesThroughAndComesBackWithItsCauses() throws {
+    @Test func errorRoundTripsWithItsCauses() throws {
         let root = LoadError(LoadError.Code(rawValue: 77), domain: "org.example.tide", message: "deep")
         let error = LoadError(.connectionLost, message: "broken", cause: LoadError(.ioFailed, message: "middle", cause: root))
-        let lent = unsafe CStorage(error)
-        let back = unsafe try LoadError(reading: lent.pointer)
+        let storage = unsafe CStorage(error)
+        let back = unsafe try LoadError(reading: storage.pointer)
         #expect(back == error)
         #expect((back.cause as? LoadError)?.message == "middle")
         #expect(((back.cause as? LoadError)?.cause as? LoadError) == root)
@@ -81,13 +81,13 @@ import Testing
 
     /// Each layer fails with the borrowed error of its inner load as its cause. The host passes the error that it read
     /// to the next layer.
-    @Test func theFirstCauseOutlivesAnyNumberOfLayers() throws {
+    @Test func rootCauseIsKeptThroughManyLayers() throws {
         var error = LoadError(.nestedTooDeep, message: "the first")
         for layer in 1...20 {
-            let lent = unsafe CStorage(error)
+            let storage = unsafe CStorage(error)
             let message = unsafe CStorage(LoadError(.nestedTooDeep, message: "layer \(layer)"))
             let place = unsafe UnsafeMutablePointer(mutating: message.pointer)
-            unsafe place.pointee.cause = lent.pointer
+            unsafe place.pointee.cause = storage.pointer
             error = unsafe try LoadError(reading: message.pointer)
             #expect(error.message == "layer \(layer)")
         }
@@ -97,7 +97,7 @@ import Testing
         #expect(last.message == "(12 causes left out) the first")
     }
 
-    @Test("Of a plugin's thousand causes, the nearest seven and the last are kept") func thousandCausesAreReadWithoutRecursion() throws {
+    @Test("Of 1000 causes, the nearest seven and the root are kept") func thousandCausesAreReadWithoutRecursion() throws {
         let count = 1000
         let middle = unsafe CStorage(LoadError(.ioFailed, message: "middle"))
         let root = unsafe CStorage(LoadError(.ioFailed, message: "root"))
@@ -111,12 +111,12 @@ import Testing
         #expect(causes == Array(repeating: "middle", count: 7) + ["(991 causes left out) root"])
     }
 
-    @Test func aCircleOfCausesEnds() throws {
-        let lent = unsafe CStorage(LoadError(.ioFailed, message: "round"))
-        let place = unsafe UnsafeMutablePointer(mutating: lent.pointer)
-        unsafe place.pointee.cause = lent.pointer
+    @Test func cyclicCausesAreCutOff() throws {
+        let storage = unsafe CStorage(LoadError(.ioFailed, message: "round"))
+        let place = unsafe UnsafeMutablePointer(mutating: storage.pointer)
+        unsafe place.pointee.cause = storage.pointer
         var depth = 0
-        var next: LoadError? = unsafe try LoadError(reading: lent.pointer)
+        var next: LoadError? = unsafe try LoadError(reading: storage.pointer)
         while let error = next {
             depth += 1
             next = error.cause as? LoadError
@@ -124,21 +124,21 @@ import Testing
         #expect(depth == 9)
     }
 
-    @Test func anErrorOfManyLinesIsLentAsOne() {
-        let lent = unsafe CStorage(LoadError(.ioFailed, message: "one\ntwo"))
-        #expect(unsafe text(lent.pointer.pointee.message) == "one\u{FFFD}two")
+    @Test func multilineErrorMessageBecomesOneLine() {
+        let storage = unsafe CStorage(LoadError(.ioFailed, message: "one\ntwo"))
+        #expect(unsafe text(storage.pointer.pointee.message) == "one\u{FFFD}two")
     }
 
     // MARK: Changes
 
     private func change(_ request: Request, _ fill: (inout portolan_change, inout CArena) -> Void) throws -> Request {
-        let lent = unsafe CStorage<portolan_change> { arena in
+        let storage = unsafe CStorage<portolan_change> { arena in
             var change = unsafe portolan_change()
             unsafe change.size = UInt32(MemoryLayout<portolan_change>.size)
             unsafe fill(&change, &arena)
             return unsafe change
         }
-        return unsafe try request.applying(lent.pointer)
+        return unsafe try request.applying(storage.pointer)
     }
 
     private func request() throws -> Request {
@@ -149,7 +149,7 @@ import Testing
         return request
     }
 
-    @Test func aChangeOfNothingChangesNothing() throws {
+    @Test func emptyChangeKeepsTheRequest() throws {
         let (before, after) = (try request(), unsafe try change(request()) { _, _ in })
         #expect(after.url == before.url)
         #expect(after.method == before.method)
@@ -161,7 +161,7 @@ import Testing
     @Test(arguments: [
         ("https://example.org/b", true), ("https://example.com/a", false), ("http://example.org/a", false), ("data:,x", false),
     ])
-    func credentialsStayWithTheirOrigin(_ url: String, _ stay: Bool) throws {
+    func credentialFieldsAreKeptOnlyForTheSameOrigin(_ url: String, _ stay: Bool) throws {
         let after = unsafe try change(request()) { unsafe $0.url = $1.string(url) }
         #expect(after.url.description == url)
         #expect((after.fields[.authorization] != nil) == stay)
@@ -169,14 +169,14 @@ import Testing
         #expect(after.fields[.accept] == "x")
     }
 
-    @Test func userInformationIsNotCarriedElsewhere() throws {
+    @Test func userInformationIsNotSentToAnotherOrigin() throws {
         let carried = unsafe try change(request()) { unsafe $0.url = $1.string("https://u:p@example.com/") }
         let itsOwn = unsafe try change(request()) { unsafe $0.url = $1.string("https://v:q@example.com/") }
         #expect(carried.url.description == "https://example.com/")
         #expect(itsOwn.url.description == "https://v:q@example.com/")
     }
 
-    @Test func aDroppedBodyTakesItsFieldsAlong() throws {
+    @Test func droppingTheBodyDropsItsFields() throws {
         let after = unsafe try change(request()) { change, _ in unsafe change.drops_body = 1 }
         #expect(after.body == nil)
         #expect(after.fields[.contentType] == nil)
@@ -184,7 +184,7 @@ import Testing
         #expect(after.fields[.accept] == "x")
     }
 
-    @Test func fieldsReplaceAllOfTheirNameAndAbsentValuesRemove() throws {
+    @Test func fieldsReplaceAllOfTheirNameAndAbsentValuesRemoveThem() throws {
         let after = unsafe try change(request()) { change, arena in
             let fields: [(String, String?)] = [("Accept", "1"), ("accept", "2"), ("cookie", nil), ("X-New", "")]
             unsafe (change.fields, change.field_count) = arena.list(fields) { field, arena in
@@ -203,7 +203,7 @@ import Testing
         #expect(after.fields.isEmpty)
     }
 
-    @Test func propertiesReplaceAndAreRemoved() throws {
+    @Test func propertiesAreReplacedAndRemoved() throws {
         let removed = unsafe try change(request()) { change, arena in
             unsafe (change.properties, change.property_count) = arena.list(["org.example.kept"]) { unsafe $1.property($0, nil) }
         }
@@ -214,7 +214,7 @@ import Testing
         #expect(replaced.properties["org.example.kept"] == .real(2))
     }
 
-    @Test func malformedChangesBreakARule() throws {
+    @Test func malformedChangesAreViolations() throws {
         func rule(_ fill: (inout portolan_change, inout CArena) -> Void) throws -> String? {
             do { _ = unsafe try change(request(), fill) } catch let violation as ContractViolation { return violation.rule.id }
             return nil
@@ -228,17 +228,17 @@ import Testing
 
     // MARK: Results through functions
 
-    @Test func theCanonicalFormIsGivenOnce() throws {
+    @Test func canonicalFormIsAcceptedOnce() throws {
         let request = try Request("x:Y")
         let (canonical, violation) = unsafe CanonicalForm.collect(for: request) { form in
             for url in ["x:first", "x:second"] {
-                let lent = unsafe CStorage<portolan_change> { arena in
+                let storage = unsafe CStorage<portolan_change> { arena in
                     var change = unsafe portolan_change()
                     unsafe change.size = UInt32(MemoryLayout<portolan_change>.size)
                     unsafe change.url = arena.string(url)
                     return unsafe change
                 }
-                unsafe form.pointee.give(form, lent.pointer)
+                unsafe form.pointee.give(form, storage.pointer)
             }
         }
         #expect(canonical.url.description == "x:first")
@@ -248,15 +248,15 @@ import Testing
         #expect(none == nil)
     }
 
-    @Test func ofRefusalsTheLastCounts() {
+    @Test func lastRefusalCounts() {
         let reason = unsafe Refusal.collect { refusal in
             for message in ["first", "last"] {
-                let lent = unsafe CStorage(LoadError(.notFound, message: message))
-                unsafe refusal.pointee.give(refusal, lent.pointer)
+                let storage = unsafe CStorage(LoadError(.notFound, message: message))
+                unsafe refusal.pointee.give(refusal, storage.pointer)
             }
         }
         guard case .success(let error)? = reason else {
-            Issue.record("no reason")
+            Issue.record("the refusal has no reason")
             return
         }
         #expect(error.message == "last")

@@ -13,18 +13,18 @@ import Testing
 
     private func run(_ request: Request, _ client: RecordingClient = RecordingClient()) throws -> TestHandlerLoad {
         let plugin = try Fixtures.plugin("carrier")
-        let attempt = try TestHandlerLoad(plugin, request, client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, request, client: client)
+        load.run()
         plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
-        return attempt
+        #expect(load.violations.isEmpty)
+        return load
     }
 
     private func run(_ url: String, _ client: RecordingClient = RecordingClient()) throws -> TestHandlerLoad {
         try run(Request(url), client)
     }
 
-    private func text(_ attempt: TestHandlerLoad) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
+    private func text(_ load: TestHandlerLoad) -> String { String(decoding: load.client.bytes, as: UTF8.self) }
 
     private func loader() throws -> Loader {
         let registry = ProtocolRegistry()
@@ -35,7 +35,7 @@ import Testing
     // MARK: Properties
 
     @Test(arguments: styles)
-    func propertiesOfEachKindReachIt(style: String) throws {
+    func propertiesOfEachKindReachThePlugin(style: String) throws {
         var request = try Request("\(style)://show")
         request.properties["a"] = .text("caf\u{E9}")
         request.properties["b"] = .bytes([0, 255, 10])
@@ -48,7 +48,7 @@ import Testing
     /// A change replaces the properties that it names and keeps unknown ones (PROP-01), in a redirect and in a nested
     /// load.
     @Test(arguments: styles, ["redirect", "nest"])
-    func propertiesOfEachKindComeFromIt(style: String, way: String) throws {
+    func propertiesOfEachKindComeFromThePlugin(style: String, way: String) throws {
         var request = try Request("\(style)://\(way)")
         request.properties["org.portolan.removed"] = .text("gone")
         request.properties["org.portolan.real"] = .text("of another kind")
@@ -71,7 +71,7 @@ import Testing
     // MARK: Redirects
 
     @Test(arguments: styles, [Flow.stopped, .keepGoing])
-    func aRedirectIsTakenOrNot(style: String, answer: Flow) throws {
+    func redirectIsFollowedOrDelivered(style: String, answer: Flow) throws {
         let client = RecordingClient { _, event in if case .redirect = event { answer } else { .keepGoing } }
         _ = try run("\(style)://redirect", client)
         let redirect = RecordingClient.Event.redirect("\(style)://show")
@@ -79,17 +79,17 @@ import Testing
     }
 
     @Test(arguments: styles, [true, false])
-    func aRedirectIsDecidedLater(style: String, isTaken: Bool) throws {
+    func redirectCanBeDecidedLater(style: String, isTaken: Bool) throws {
         let plugin = try Fixtures.plugin("carrier")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
-        let attempt = try TestHandlerLoad(plugin, "\(style)://redirect", client: client)
-        attempt.start()
+        let load = try TestHandlerLoad(plugin, "\(style)://redirect", client: client)
+        load.start()
         client.wait { $0.count == 1 }
-        if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
-        attempt.waitUntilEnded()
+        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.dropFirst() == (isTaken ? [] : [.response(0), .finished]))
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
     // MARK: Challenges
@@ -112,17 +112,17 @@ import Testing
 
     /// Answers inside the challenge call, or later from another thread.
     @Test(arguments: styles, [true, false])
-    func everyAnswerToEveryKindArrives(style: String, isLate: Bool) throws {
+    func everyDispositionOfEveryChallengeReachesThePlugin(style: String, isLate: Bool) throws {
         let table = Self.answers + ["password", "certificate", "trust"].flatMap { what in Self.others.map { (what, $0.0, $0.1) } }
         for (what, answer, expected) in table {
             if isLate {
                 let plugin = try Fixtures.plugin("carrier")
-                let attempt = try TestHandlerLoad(plugin, "\(style)://\(what)")
-                attempt.start()
-                attempt.client.waitForChallenge().answer(answer)
-                attempt.waitUntilEnded()
+                let load = try TestHandlerLoad(plugin, "\(style)://\(what)")
+                load.start()
+                load.client.waitForChallenge().answer(answer)
+                load.waitUntilEnded()
                 plugin.waitUntilIdle()
-                #expect(text(attempt) == expected, "\(what)")
+                #expect(text(load) == expected, "\(what)")
             } else {
                 #expect(text(try run("\(style)://\(what)", RecordingClient(onChallenge: { $0.answer(answer) }))) == expected, "\(what)")
             }
@@ -135,7 +135,7 @@ import Testing
             ("password", ProtectionSpace.Kind.password(scheme: "digest"), "hold" as String?),
             ("certificate", .clientCertificate(acceptedIssuers: names), nil), ("trust", .serverTrust(chain: names), nil),
         ])
-    func theQuestionArrivesWhole(style: String, question: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
+    func challengeArrivesWithAllItsParts(style: String, question: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
         let seen = ConditionLock<AuthenticationChallenge?>(nil)
         let client = RecordingClient(onChallenge: { challenge in
             seen.withLock { $0 = challenge }
@@ -149,7 +149,7 @@ import Testing
 
     /// Uses the whole loader, which answers no certificate challenge itself.
     @Test(arguments: styles)
-    func aDelegatesCertificateArrives(style: String) async throws {
+    func certificateOfTheDelegateReachesThePlugin(style: String) async throws {
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(Self.credential)) })
         try loader().task(for: Request("\(style)://certificate"), delegate: delegate).resume()
         await delegate.ended()
@@ -161,14 +161,14 @@ import Testing
     // MARK: Parts and steps
 
     @Test(arguments: styles)
-    func partsArriveEachWithItsResponse(style: String) throws {
+    func eachPartArrivesWithItsResponse(style: String) throws {
         let client = try run("\(style)://parts").client
         #expect(client.events == [.response(6), .data(6), .response(6), .data(6), .response(6), .data(6), .finished])
         #expect(String(decoding: client.bytes, as: UTF8.self) == "part 1part 2part 3")
     }
 
     @Test(arguments: styles)
-    func ofPartsTheLastOneIsTheBody(style: String) throws {
+    func lastPartIsTheBody(style: String) throws {
         let (body, _) = try loader().waitForData(for: Request("\(style)://parts"))
         #expect(String(decoding: body, as: UTF8.self) == "part 3")
     }
@@ -188,7 +188,7 @@ import Testing
 
     // MARK: The plugin as a whole
 
-    @Test func theCanonicalFormIsAsked() throws {
+    @Test func pluginMakesTheCanonicalForm() throws {
         let handler = try #require(try Fixtures.plugin("carrier").handlers.first)
         var request = try Request("carrier://canonical?noise", method: .put, body: .text("body"))
         request.fields[.accept] = "text/plain"
@@ -202,7 +202,7 @@ import Testing
         #expect(handler.canonicalRequest(for: other).url == other.url)
     }
 
-    @Test func aLoadIsMadeForTheCanonicalForm() async throws {
+    @Test func loadUsesTheCanonicalRequest() async throws {
         let delegate = RecordingDelegate()
         let task = try loader().task(for: Request("carrier://canonical?noise"), delegate: delegate)
         task.resume()
@@ -211,14 +211,14 @@ import Testing
         #expect(delegate.events.first == .response(task.currentRequest.url))
     }
 
-    @Test func equivalenceIsAsked() throws {
+    @Test func pluginDecidesCacheEquivalence() throws {
         let handler = try #require(try Fixtures.plugin("carrier").handlers.first)
         let (a, b, c) = (try Request("carrier://canonical?a"), try Request("carrier://canonical?b"), try Request("carrier://show"))
         #expect(handler.isCacheEquivalent(a, to: b) && handler.isCacheEquivalent(b, to: a) && handler.isCacheEquivalent(c, to: c))
         #expect(!handler.isCacheEquivalent(a, to: c) && !handler.isCacheEquivalent(c, to: a))
     }
 
-    @Test func itsLogHasFourLevelsAndOneLineEach() throws {
+    @Test func pluginLogsOneLineAtEachOfFourLevels() throws {
         let log = RecordingLog()
         let plugin = try Fixtures.plugin("carrier", logger: log.logger)
         let name = "org.portolan.carrier"
@@ -233,25 +233,25 @@ import Testing
 
     /// The registry and the caller have released the plugin. Only the load retains it.
     @Test(arguments: styles)
-    func itEndsAfterItsLastLoad(style: String) throws {
+    func pluginEndsAfterItsLastLoad(style: String) throws {
         let log = RecordingLog()
         let end = "info org.portolan.carrier: ended"
         var plugin: Plugin? = try Fixtures.plugin("carrier", logger: log.logger)
-        var attempt: TestHandlerLoad? = try plugin.map { try TestHandlerLoad($0, "\(style)://password") }
-        attempt?.start()
-        var challenge = attempt?.client.waitForChallenge()
+        var load: TestHandlerLoad? = try plugin.map { try TestHandlerLoad($0, "\(style)://password") }
+        load?.start()
+        var challenge = load?.client.waitForChallenge()
         plugin = nil
         #expect(!log.all.contains(end))
         challenge?.answer(.cancel)
         challenge = nil
-        attempt?.waitUntilEnded()
-        attempt = nil
+        load?.waitUntilEnded()
+        load = nil
         log.wait { $0.contains(end) }
         #expect(log.all.filter { $0 == end }.count == 1)
     }
 
     @Test(arguments: styles)
-    func aLoadInsideOfItselfIsAnErrorThatSaysHowToMendIt(style: String) throws {
+    func nestedLoadOfItsOwnRequestFailsWithARemedy(style: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request("\(style)://itself")) }
         let cause = error?.cause as? LoadError
         #expect(cause?.code == .unsupportedScheme)

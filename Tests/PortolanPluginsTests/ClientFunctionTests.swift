@@ -12,19 +12,19 @@ import Testing
     private func run(
         _ plugin: InProcessPlugin, _ request: Request? = nil, cached: CachedResponse? = nil, client: RecordingClient = RecordingClient()
     ) throws -> TestHandlerLoad {
-        let attempt = try TestHandlerLoad(plugin.handler, request ?? Request("inside:x"), cached: cached, client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin.handler, request ?? Request("inside:x"), cached: cached, client: client)
+        load.run()
         plugin.waitUntilIdle()
-        return attempt
+        return load
     }
 
-    private func text(_ attempt: TestHandlerLoad) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
+    private func text(_ load: TestHandlerLoad) -> String { String(decoding: load.client.bytes, as: UTF8.self) }
 
     private var stored: CachedResponse {
         get throws { CachedResponse(response: Response(url: try URLRecord(parsing: "inside:x")), body: .text("0123456789")) }
     }
 
-    @Test func theStoredBodyIsReadFromAnyOffset() throws {
+    @Test func cachedBodyIsReadFromAnyOffset() throws {
         let plugin = unsafe try InProcessPlugin(run: { load in
             let client = unsafe load.client
             unsafe client.respond()
@@ -39,7 +39,7 @@ import Testing
         #expect(text(try run(plugin)) == ";;;;;")
     }
 
-    @Test func aStoredResponseIsConfirmed() throws {
+    @Test func cachedResponseIsConfirmed() throws {
         let plugin = unsafe try InProcessPlugin(run: { load in
             unsafe load.client.pointee.cached_response_is_valid(load.client, nil)
             unsafe load.client.finish()
@@ -68,17 +68,17 @@ import Testing
         #expect(text(try run(Self.rewinding(), request)) == "body1;body1;")
     }
 
-    @Test func anotherBodyIsAskedFor() throws {
+    @Test func rewindAsksTheClientForANewBody() throws {
         let first = HandFedBody()
         first.feed(Array("first".utf8))
         var request = try Request("inside:x")
         request.body = first.body(length: nil)
-        let attempt = try run(Self.rewinding(), request, client: RecordingClient(newBody: .text("second")))
-        #expect(text(attempt) == "first1;second1;")
-        #expect(attempt.client.events.contains(.newBody))
+        let load = try run(Self.rewinding(), request, client: RecordingClient(newBody: .text("second")))
+        #expect(text(load) == "first1;second1;")
+        #expect(load.client.events.contains(.newBody))
     }
 
-    @Test func withoutAnotherBodyThereIsNoRewinding() throws {
+    @Test func rewindFailsWithoutANewBody() throws {
         let first = HandFedBody()
         first.feed(Array("first".utf8))
         first.finish()
@@ -88,18 +88,18 @@ import Testing
         #expect(text(try run(Self.rewinding())) == "0;0;")
     }
 
-    @Test func sentTotalsThatFallBreakARule() throws {
+    @Test func decreasingSentTotalIsAViolation() throws {
         let plugin = unsafe try InProcessPlugin(run: { load in
             unsafe load.client.pointee.did_send(load.client, 5)
             unsafe load.client.pointee.did_send(load.client, 4)
         })
-        let attempt = try run(plugin)
-        #expect(attempt.client.events.first == .sent(5))
-        #expect(attempt.client.error?.rule?.id == "ORDER-09")
+        let load = try run(plugin)
+        #expect(load.client.events.first == .sent(5))
+        #expect(load.client.error?.rule?.id == "ORDER-09")
     }
 
     @Test(arguments: [150, 99, 200, 0])
-    func anInterimResponseHasAStatusOfItsOwn(_ status: Int32) throws {
+    func interimResponseNeedsAStatusBelow200(_ status: Int32) throws {
         let plugin = unsafe try InProcessPlugin(run: { load in
             var request: Int64 = 0
             let client = unsafe load.client
@@ -113,26 +113,26 @@ import Testing
         })
         var bytes = [UInt8](repeating: 0, count: 8)
         bytes[0] = UInt8(status)
-        let attempt = try run(plugin, cached: CachedResponse(response: stored.response, body: .bytes(bytes)))
+        let load = try run(plugin, cached: CachedResponse(response: stored.response, body: .bytes(bytes)))
         if status == 150 {
-            #expect(attempt.client.events == [.interim(150), .response(nil), .finished])
+            #expect(load.client.events == [.interim(150), .response(nil), .finished])
         } else {
-            #expect(attempt.client.error?.code == .protocolViolation)
+            #expect(load.client.error?.code == .protocolViolation)
         }
     }
 
-    @Test func bytesAtNULLBreakARule() throws {
+    @Test func bytesAtNULLAreAViolation() throws {
         let plugin = unsafe try InProcessPlugin(run: { load in
             unsafe load.client.respond()
             _ = unsafe load.client.pointee.did_load(load.client, nil, 0)
             _ = unsafe load.client.pointee.did_load(load.client, nil, 4)
         })
-        let attempt = try run(plugin)
-        #expect(attempt.client.error?.rule?.id == "BODY-04")
-        #expect(attempt.client.events.count == 2)
+        let load = try run(plugin)
+        #expect(load.client.error?.rule?.id == "BODY-04")
+        #expect(load.client.events.count == 2)
     }
 
-    @Test func aChallengeThatIsWithdrawnIsNotAnswered() throws {
+    @Test func withdrawnChallengeIsNotAnswered() throws {
         let plugin = unsafe try InProcessPlugin(
             start: { load in
                 let client = unsafe load.client
@@ -151,12 +151,12 @@ import Testing
                 unsafe load.client.finish()
             })
         let held = ConditionLock<AuthenticationChallenge?>(nil)
-        let attempt = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
+        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
         held.withLock { $0 }?.answer(.cancel)
-        #expect(attempt.client.events == [.challenge(failures: 0), .challengeWithdrawn, .response(nil), .finished])
+        #expect(load.client.events == [.challenge(failures: 0), .challengeWithdrawn, .response(nil), .finished])
     }
 
-    @Test func aSecondChallengeWhileOneWaitsBreaksARule() throws {
+    @Test func secondChallengeWhileOneWaitsIsAViolation() throws {
         let plugin = unsafe try InProcessPlugin(start: { load in
             let client = unsafe load.client
             var challenge = unsafe portolan_challenge()
@@ -167,7 +167,7 @@ import Testing
             for _ in 0..<2 { _ = unsafe client.pointee.did_receive_challenge(client, &challenge, nil) }
         })
         let held = ConditionLock<AuthenticationChallenge?>(nil)
-        let attempt = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
-        #expect(attempt.client.error?.rule?.id == "CHAL-01")
+        let load = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
+        #expect(load.client.error?.rule?.id == "CHAL-01")
     }
 }

@@ -20,7 +20,7 @@ import Testing
         return bytes.count
     }
 
-    @Test func theInnerLoadIsPausedWhenMuchWaitsAndResumedWhenItIsTaken() throws {
+    @Test func innerLoadIsPausedWhileItsBufferIsFull() throws {
         let inner = InnerLoad(outer: RecordingClient()) {}
         #expect([deliver(inner), deliver(inner), deliver(inner)] == [.keepGoing, .keepGoing, .pause])
         #expect(pull(inner) == 300_000)
@@ -28,7 +28,7 @@ import Testing
         #expect(deliver(inner) == .keepGoing)
     }
 
-    @Test func whatWasDeliveredBeforeAFailureIsPulledFirst() throws {
+    @Test func bufferedBytesArePulledBeforeTheFailure() throws {
         let inner = InnerLoad(outer: RecordingClient()) {}
         _ = deliver(inner)
         inner.didFail(with: PluginStubHandler.failure)
@@ -41,20 +41,20 @@ import Testing
         #expect(code == LoadError.Code.connectionLost.rawValue)
     }
 
-    @Test func afterTheCloseNothingIsTaken() {
+    @Test func closedLoadStopsDeliveries() {
         let inner = InnerLoad(outer: RecordingClient()) {}
         inner.close()
         inner.close()
         #expect(deliver(inner) == .stopped)
     }
 
-    @Test func lentBytesStayUntilTheNextPull() {
+    @Test func borrowedBytesStayValidUntilTheNextPull() {
         var queue = ByteQueue()
         let (first, second): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5])
         unsafe queue.append(first.span.bytes)
-        let lent = unsafe queue.take()
+        let borrowed = unsafe queue.take()
         unsafe queue.append(second.span.bytes)
-        let (seen, waiting) = unsafe (Array(lent), queue.count)
+        let (seen, waiting) = unsafe (Array(borrowed), queue.count)
         let next = unsafe Array(queue.take())
         #expect(seen == first)
         #expect(waiting == 2)

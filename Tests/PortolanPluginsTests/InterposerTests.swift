@@ -18,8 +18,8 @@ import Testing
         for handler in plugins.flatMap(\.handlers) { registry.register(handler) }
     }
 
-    private func load(_ request: Request) async throws -> (delegate: Watcher, error: LoadError?) {
-        let delegate = Watcher()
+    private func load(_ request: Request) async throws -> (delegate: RecordingNestedLoadDelegate, error: LoadError?) {
+        let delegate = RecordingNestedLoadDelegate()
         Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate).resume()
         let error = delegate.waitForEnd()
         for plugin in plugins { plugin.waitUntilIdle() }
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: CarrierTests.styles)
-    func whatTheyAddReachesTheHandlerAndTheRestStays(style: String) async throws {
+    func addedFieldsReachTheHandlerAndOthersAreKept(style: String) async throws {
         var request = try Request("\(style)://show")
         request.properties["org.example.unknown"] = .real(1.5)
         request.fields[.accept] = "text/plain"
@@ -47,7 +47,7 @@ import Testing
 
     /// The interposers also handle nested requests, because these have other URLs. This makes eight nested loads, which
     /// is the limit.
-    @Test func theyWrapALayeredSchemeAndWhatIsInside() async throws {
+    @Test func interposersWrapNestedRequestsToo() async throws {
         let (delegate, error) = try await load(Request("relay:relay:data:,hello"))
         #expect(error == nil)
         #expect(delegate.text == "hello")
@@ -58,27 +58,27 @@ import Testing
             ])
     }
 
-    @Test func aFailureInsideIsTheOuters() async throws {
+    @Test func innerFailureIsTheOuterFailure() async throws {
         let (delegate, error) = try await load(Request("template://missing"))
         #expect(error?.code == .notFound)
         #expect(error?.message.hasPrefix("nothing exists at template://missing") == true)
         #expect(delegate.seen.suffix(2) == ["end 2 template://missing 0 notFound", "end 1 template://missing 0 notFound"])
     }
 
-    @Test func anUploadGoesThroughBoth() async throws {
+    @Test func uploadPassesThroughBothInterposers() async throws {
         let (delegate, error) = try await load(Request("template://echo", method: .put, body: .text("the body")))
         #expect(error == nil)
         #expect(delegate.text == "the body")
     }
 
     @Test(arguments: CarrierTests.styles)
-    func aRedirectInsideIsFollowed(style: String) async throws {
+    func innerRedirectIsFollowed(style: String) async throws {
         let (delegate, error) = try await load(Request("\(style)://redirect"))
         #expect(error == nil)
         #expect(delegate.text.contains("org.portolan.integer integer -9223372036854775808\n"))
     }
 
-    @Test func whatTheyRefuseTheyDoNotWrap() async throws {
+    @Test func refusedRequestIsNotWrapped() async throws {
         var request = try Request("data:,hello")
         request.fields[try #require(HTTPField.Name("x-alone"))] = "1"
         let (delegate, _) = try await load(request)
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Records the nested loads and the trailers.
-    private final class Watcher: LoadDelegate {
+    private final class RecordingNestedLoadDelegate: LoadDelegate {
         private struct State {
             var seen: [String] = []
             var bytes: [UInt8] = []

@@ -17,13 +17,13 @@ import Testing
         ("absent_identifier", "DESC-06"), ("long_identifier", "DESC-06"), ("bad_scheme", "DESC-08"), ("upper_scheme", "DESC-08"),
         ("twice_scheme", "DESC-08"), ("empty_scheme", "DESC-08"), ("no_schemes", "DESC-08"), ("null_schemes", "DESC-08"),
     ])
-    func aWrongLibraryIsRefusedByTheNameOfTheRule(_ name: String, _ rule: String) throws {
+    func invalidLibraryIsRefusedWithTheRule(_ name: String, _ rule: String) throws {
         let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-\(name)") }
         #expect(error?.code == .pluginNotLoadable)
         expectOneLine(error, startsWith: "\(rule): ", names: "descriptor-\(name).so")
     }
 
-    @Test func aSoundLibraryDescribesItself() throws {
+    @Test func validLibraryDescribesItself() throws {
         let plugin = try Fixtures.plugin("descriptor")
         #expect(plugin.identifier == "org.portolan.variant")
         #expect(plugin.name == "Variant")
@@ -34,8 +34,8 @@ import Testing
         #expect(plugin.handlers.map(\.traits) == [.blocking])
     }
 
-    @Test("The deepest configuration that is read fits the stack of a load's thread", arguments: [129, 130, 1_000_000])
-    func theDeepestConfigurationFitsTheStack(_ depth: Int) throws {
+    @Test("The deepest accepted configuration fits the stack of a load's thread", arguments: [129, 130, 1_000_000])
+    func deepestConfigurationFitsTheStackOfALoadThread(_ depth: Int) throws {
         let text = String(repeating: #"{"a":"#, count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
         let outcome = ConditionLock<LoadError.Code??>(nil)
         // AddressSanitizer makes stack frames several times larger.
@@ -51,25 +51,25 @@ import Testing
         #expect(outcome.wait { $0 } == (depth <= 129 ? nil : .badRequest))
     }
 
-    @Test func aMissingFileSaysSo() {
+    @Test func missingFileIsReported() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: "/nonexistent/plugin.so") }
         expectOneLine(error, startsWith: "DESC-01: ", names: "/nonexistent/plugin.so")
         #expect(error?.message.contains("No such file") == true)
     }
 
-    @Test func aFolderIsNoLibrary() {
+    @Test func folderIsNotALibrary() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: Fixtures.folder) }
         expectOneLine(error, startsWith: "DESC-01: ", names: Fixtures.folder)
     }
 
-    @Test func aTextIsNoLibrary() {
+    @Test func textFileIsNotALibrary() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: #filePath) }
         expectOneLine(error, startsWith: "DESC-01: ", names: #filePath)
         #expect(error?.message.contains("no shared library") == true)
     }
 
     @Test(arguments: [(18, [UInt8](arrayLiteral: 243, 0), "riscv"), (4, [1], "32 bits"), (5, [2], "big-endian")])
-    func aLibraryForAnotherMachineNamesBoth(_ offset: Int, _ bytes: [UInt8], _ found: String) throws {
+    func libraryForAnotherArchitectureIsReported(_ offset: Int, _ bytes: [UInt8], _ found: String) throws {
         let path = try Fixtures.altered("descriptor", at: offset, to: bytes)
         defer { try? FileManager.default.removeItem(atPath: path) }  // because this only cleans up
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: path) }
@@ -78,7 +78,7 @@ import Testing
         #expect(error?.message.contains("64 bits") == true)
     }
 
-    @Test func aRefusalOfInitCarriesThePluginsWords() {
+    @Test func refusalOfInitHasThePluginsMessage() {
         let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-refuses_init") }
         #expect(error?.code == .pluginRefused)
         #expect((error?.cause as? LoadError)?.code == .notOffered)
@@ -88,21 +88,21 @@ import Testing
     @Test(arguments: [
         ("refuses_make", LoadError.Code.accessDenied, "not on a Sunday"), ("refuses_silently", .protocolViolation, "ORDER-11"),
     ])
-    func aRefusalOfMakeFailsTheLoad(_ name: String, _ code: LoadError.Code, _ text: String) throws {
+    func refusalOfMakeFailsTheLoad(_ name: String, _ code: LoadError.Code, _ text: String) throws {
         let plugin = try Fixtures.plugin("descriptor-\(name)")
-        let attempt = try TestHandlerLoad(plugin, "variant:x")
-        attempt.run()
-        #expect(attempt.client.error?.code == code)
-        #expect(attempt.client.error?.message.contains(text) == true)
+        let load = try TestHandlerLoad(plugin, "variant:x")
+        load.run()
+        #expect(load.client.error?.code == code)
+        #expect(load.client.error?.message.contains(text) == true)
     }
 
-    @Test func twoInstancesOfOneLibraryLiveSideBySide() throws {
+    @Test func twoInstancesOfOneLibraryAreIndependent() throws {
         let first = try Fixtures.plugin("template", PluginConfiguration(json: #"{"greeting": "Ahoy"}"#))
         let second = try Fixtures.plugin("template")
         for (plugin, greeting) in [(first, "Ahoy, sea!\n"), (second, "Hello, sea!\n")] {
-            let attempt = try TestHandlerLoad(plugin, "template://greet/sea")
-            attempt.run()
-            #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == greeting)
+            let load = try TestHandlerLoad(plugin, "template://greet/sea")
+            load.run()
+            #expect(String(decoding: load.client.bytes, as: UTF8.self) == greeting)
         }
     }
 

@@ -8,7 +8,7 @@ import Testing
 /// The dynamic linker replaces tokens in these paths, so it would open another file than the checked one.
 @Suite struct LinkerTokenTests {
     @Test(
-        "The linker's tokens are found, and nothing else is taken for one",
+        "The dynamic linker's tokens are found, and nothing else",
         arguments: [
             ("/a/$LIB/x.so", "$LIB"), ("/a/$ORIGIN", "$ORIGIN"), ("/$PLATFORM/x", "$PLATFORM"), ("/a/${LIB}x", "${LIB}"),
             ("/a-$LIB-b/x", "$LIB"),
@@ -16,12 +16,12 @@ import Testing
             ("/a/$lib/x", nil),
             ("/a/$HOME/x", nil), ("/a/LIB/$", nil), ("", nil), ("/a/$", nil), ("/a/${", nil), ("/a/$é/${ORIGIN}", "${ORIGIN}"),
         ] as [(String, String?)])
-    func tokensAreFound(_ path: String, _ token: String?) {
+    func tokensOfTheDynamicLinkerAreFound(_ path: String, _ token: String?) {
         #expect(LinkerToken.first(in: path) == token)
     }
 
-    @Test("A library behind such a path is refused", arguments: ["$LIB", "a$ORIGIN", "${PLATFORM}"])
-    func aLibraryBehindATokenIsRefused(_ name: String) throws {
+    @Test("A path that contains a token is refused", arguments: ["$LIB", "a$ORIGIN", "${PLATFORM}"])
+    func pathWithATokenIsRefused(_ name: String) throws {
         let folder = try TestFolder()
         try folder.plugin("\(name)/template", ManifestText.template(), fixture: "template")
         let token = try #require(LinkerToken.first(in: name))
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// Without the check, the linker would open the library in `lib` or beside the program.
-    @Test("The file that a token leads to is not opened in place of the one that was named") func noOtherFileIsOpened() throws {
+    @Test("The dynamic linker does not open another file for a path with a token") func tokenIsNotReplacedByAnotherFile() throws {
         let folder = try TestFolder()
         try folder.folder("$LIB")
         try folder.library("$LIB/plugin.so", "template")
@@ -45,7 +45,7 @@ import Testing
         #expect(throws: LoadError.self) { try Plugin(contentsOf: folder("$LIB/plugin.so")) }
     }
 
-    @Test("Any other dollar is a character as any other") func anyOtherDollarIsOpened() throws {
+    @Test("Any other dollar sign is an ordinary character") func pathWithAnotherDollarSignIsOpened() throws {
         let folder = try TestFolder()
         try folder.plugin("$HOME/$LIBRARY", ManifestText.template(), fixture: "template")
         #expect(try Plugin(contentsOf: folder("$HOME/$LIBRARY/plugin.so")).identifier == "org.portolan.template")

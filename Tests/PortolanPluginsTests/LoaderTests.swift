@@ -28,7 +28,7 @@ import Testing
 
     // MARK: Nested loads
 
-    @Test func threeDeep() async throws {
+    @Test func nestedLoadsWorkThreeLevelsDeep() async throws {
         let loader = try loader("relay")
         let (body, response) = try await loader.data(from: "relay:relay:relay:data:text/html,inner")
         #expect(String(decoding: body, as: UTF8.self) == "inner")
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// Each load holds up to three threads at once. If inner loads waited for one of the four, no load would end.
-    @Test func aThousandAtOnceThreeDeepOnFourThreads() async throws {
+    @Test func thousandLoadsNestedThreeTimesRunOnFourThreads() async throws {
         let loader = try loader("relay")
         let text = String(repeating: "0123456789", count: 1000)
         let bodies = try await withThrowingTaskGroup(of: String.self) { group in
@@ -51,19 +51,19 @@ import Testing
         #expect(bodies == Set((0..<1000).map { "\(text)\($0)" }))
     }
 
-    @Test func deeperThanTheLimitIsAnErrorThatSaysSo() async throws {
+    @Test func nestingDeeperThanTheLimitFails() async throws {
         let loader = try loader("relay") { $0.nestingLimit = 2 }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:relay:relay:data:,x") }
         #expect(Self.codes(of: error).contains(.nestedTooDeep))
     }
 
-    @Test func anInnerFailureIsTheOutersCause() async throws {
+    @Test func innerFailureIsTheCauseOfTheOuterFailure() async throws {
         let loader = try loader("relay")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:data:;base64,A") }
         #expect(Self.codes(of: error).contains(.badURL))
     }
 
-    @Test func anEventDrivenLoadNestsToo() async throws {
+    @Test func eventDrivenLoadCanStartANestedLoad() async throws {
         let loader = try loader("fixture-events", "relay")
         let url = "ticker://nest?url=relay:data:,inner"
         let (body, _) = try await loader.data(from: url)
@@ -74,7 +74,7 @@ import Testing
         ("misuse://closed-twice", "NEST-08"), ("misuse://used-after-close", "NEST-08"), ("misuse://null-place", "DESC-05"),
         ("misuse://null-handle", "ORDER-02"),
     ])
-    func anInnerLoadThatIsMisusedFailsTheOuter(url: String, rule: String) async throws {
+    func misuseOfAnInnerLoadFailsTheOuterLoad(url: String, rule: String) async throws {
         let loader = try loader("misuse")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: url) }
         #expect(error.rule?.id == rule)
@@ -88,13 +88,13 @@ import Testing
         #expect(response.url.description == "data:,elsewhere")
     }
 
-    @Test func aRedirectToTheUsersFilesIsRefused() async throws {
+    @Test func redirectToAFileURLIsRefused() async throws {
         let loader = try loader("template")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "template://redirect?to=file:///etc/passwd") }
         #expect(error.code == .badRedirect)
     }
 
-    @Test func theURLsUserInformationAnswersAChallenge() async throws {
+    @Test func userInformationOfTheURLAnswersAChallenge() async throws {
         let loader = try loader("template")
         let (body, _) = try await loader.data(from: "template://guest:sesame@secret")
         #expect(!body.isEmpty)
@@ -103,7 +103,7 @@ import Testing
         #expect(!error.description.contains("wrong"))
     }
 
-    @Test func anUploadThatIsWrittenSlowlyComesBack() async throws {
+    @Test func slowlyWrittenUploadIsEchoed() async throws {
         let loader = try loader("template")
         let pipe = BodyPipe(capacity: 10)
         async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
@@ -116,7 +116,7 @@ import Testing
     // MARK: Backpressure and cancellation
 
     @Test(arguments: ["template://greet/World?times=200000", "ticker://2000?size=1400"])
-    func aSlowReaderBoundsTheMemory(url: String) async throws {
+    func slowReaderKeepsTheBufferBounded(url: String) async throws {
         let loader = try loader("template", "fixture-events") { $0.bufferLimit = 4096 }
         let (chunks, response) = try await loader.bytes(from: url)
         var count: Int64 = 0
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: ["template://greet/World?times=1000", "ticker://20?size=100", "relay:template://greet/World?times=1000"], 0..<6)
-    func aCancelAtAnyEventIsTheLast(url: String, index: Int) async throws {
+    func noEventFollowsACancelAtAnyEvent(url: String, index: Int) async throws {
         let seen = Mutex(0)
         let delegate = RecordingDelegate { event, task in
             if case .failed = event { return .keepGoing }

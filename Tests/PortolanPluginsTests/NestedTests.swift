@@ -35,7 +35,7 @@ import Testing
         "ticker://nest?url=relay%3Astub%3A1000000",
         "relay:ticker://nest?url=relay%3Astub%3A1000000",
     ])
-    func theInnerBytesArrive(_ url: String) throws {
+    func innerBytesArrive(_ url: String) throws {
         let (data, response) = try loader().waitForData(for: Request(url))
         #expect(data.count == 1_000_000)
         #expect(data.allSatisfy { $0 == 7 })
@@ -47,7 +47,7 @@ import Testing
         "relay:stub:0?fail", "relay:stub:500000?fail", "relay:relay:stub:500000?fail", "ticker://nest?url=stub%3A0%3Ffail",
         "ticker://nest?url=stub%3A500000%3Ffail",
     ])
-    func anInnerFailureIsTheOutersCause(_ url: String) throws {
+    func innerFailureIsTheCauseOfTheOuterFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
         var root = error
         while let cause = root?.cause as? LoadError { root = cause }
@@ -57,13 +57,13 @@ import Testing
     }
 
     @Test(arguments: ["relay:nosuch:x", "relay:///", "ticker://nest?url=%2Frelative"])
-    func whatCantBeOpenedFails(_ url: String) throws {
+    func innerRequestThatCannotBeOpenedFails(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
         #expect(error?.cause != nil)
         waitUntilIdle()
     }
 
-    @Test func nestingDeeperThanTheLimitSaysSo() throws {
+    @Test func nestingDeeperThanTheLimitFails() throws {
         let loader = loader { $0.nestingLimit = 2 }
         #expect(try loader.waitForData(for: Request("relay:relay:stub:10")).0.count == 10)
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request("relay:relay:relay:stub:10")) }
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ["relay:stub:10000?hang", "relay:relay:stub:10000?hang", "ticker://nest?url=stub%3A10000%3Fhang"])
-    func stoppingTheOuterStopsTheInner(_ url: String) async throws {
+    func stoppingTheOuterLoadStopsTheInnerLoad(_ url: String) async throws {
         let (bytes, _) = try await loader().bytes(for: Request(url))
         for try await chunk in bytes {
             #expect(!chunk.isEmpty)
@@ -90,7 +90,7 @@ import Testing
 
     /// A thousand loads, nested three times, with four threads for blocking loads.
     @Test(arguments: ["relay:relay:relay:stub:20000", "relay:ticker://nest?url=relay%3Astub%3A20000"])
-    func aThousandAtOnceAllEnd(_ url: String) throws {
+    func thousandConcurrentLoadsAllEnd(_ url: String) throws {
         let loader = loader()
         let request = try Request(url)
         let ends = ConditionLock<[Int]>([])

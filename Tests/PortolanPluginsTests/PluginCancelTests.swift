@@ -23,7 +23,7 @@ import Testing
     ]
 
     @Test(arguments: loads.indices, How.allCases)
-    func stopAtTheKthEventIsTheLast(_ index: Int, _ how: How) throws {
+    func noEventFollowsAStopAtAnyEvent(_ index: Int, _ how: How) throws {
         let (library, url, count) = Self.loads[index]
         let plugin = try Fixtures.plugin(library)
         for k in 0..<count - 1 {
@@ -32,25 +32,25 @@ import Testing
                 guard index == k, !event.isEnd else { return .keepGoing }
                 switch how {
                 case .answer: return .stopped
-                case .inside: box.attempt?.end(with: Self.cancelled)
+                case .inside: box.handlerLoad?.end(with: Self.cancelled)
                 case .otherThread: box.endElsewhere(with: Self.cancelled)
                 }
                 return .keepGoing
             }
-            let attempt = try TestHandlerLoad(plugin, url, client: client)
-            box.attempt = attempt.attempt
-            attempt.run()
+            let load = try TestHandlerLoad(plugin, url, client: client)
+            box.handlerLoad = load.handlerLoad
+            load.run()
             plugin.waitUntilIdle()
-            box.attempt = nil
+            box.handlerLoad = nil
             let events = client.events
             #expect(events.count == (how == .answer ? k + 1 : k + 2), "\(url), event \(k), \(how): \(events)")
             if how != .answer { #expect(events.last == .failed(Self.cancelled)) }
-            #expect(attempt.violations.isEmpty, "\(url), event \(k), \(how): \(attempt.violations)")
+            #expect(load.violations.isEmpty, "\(url), event \(k), \(how): \(load.violations)")
         }
     }
 
     @Test(arguments: ["fixture://good", "fixture-events://good"])
-    func aLoadThatIsNeverStartedIsDestroyed(_ url: String) throws {
+    func loadThatIsNeverStartedIsDestroyed(_ url: String) throws {
         let plugin = try Fixtures.plugin("fixture")
         let request = try Request(url)
         for handler in plugin.handlers where handler.schemes.contains(request.url.scheme) {
@@ -66,44 +66,44 @@ import Testing
 
     /// Loads that deliver nothing: one polls `is_stopped`, one is interrupted by its `stop`, one only waits for a call.
     @Test(arguments: ["fixture://until-stopped", "fixture://wait-in-read", "fixture-events://silent"])
-    func aLoadThatDeliversNothingEndsAtAStop(_ url: String) throws {
+    func stopEndsALoadThatDeliversNothing(_ url: String) throws {
         let plugin = try Fixtures.plugin("fixture")
-        let attempt = try TestHandlerLoad(plugin, url)
-        attempt.start()
-        attempt.client.wait { !$0.isEmpty }
-        attempt.attempt.end(with: Self.cancelled)
+        let load = try TestHandlerLoad(plugin, url)
+        load.start()
+        load.client.wait { !$0.isEmpty }
+        load.handlerLoad.end(with: Self.cancelled)
         plugin.waitUntilIdle()
-        #expect(attempt.client.error == Self.cancelled)
-        #expect(attempt.violations.isEmpty)
+        #expect(load.client.error == Self.cancelled)
+        #expect(load.violations.isEmpty)
     }
 
     /// The load's own thread cancels in an event without a result, and then waits in a system call. `stop` comes on
     /// another thread.
-    @Test func aStopByTheLoadsOwnThreadReachesIt() throws {
+    @Test func stopFromTheLoadsOwnThreadReachesIt() throws {
         let plugin = try Fixtures.plugin("fixture")
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
-            if case .step = event { box.attempt?.end(with: Self.cancelled) }
+            if case .step = event { box.handlerLoad?.end(with: Self.cancelled) }
             return .keepGoing
         }
-        let attempt = try TestHandlerLoad(plugin, "fixture://wait-after-step", client: client)
-        box.attempt = attempt.attempt
-        attempt.run()
-        box.attempt = nil
+        let load = try TestHandlerLoad(plugin, "fixture://wait-after-step", client: client)
+        box.handlerLoad = load.handlerLoad
+        load.run()
+        box.handlerLoad = nil
         plugin.waitUntilIdle()
     }
 
     @Test(arguments: ["fixture://good", "template://greet/sea?times=100"])
-    func aStopBeforeAThreadIsFreeDestroysAtOnce(_ url: String) throws {
+    func stopBeforeAThreadIsFreeDestroysTheLoadImmediately(_ url: String) throws {
         let threads = LoadThreadPool(limit: 1)
         let gate = ConditionLock(false)
         try threads.run { gate.wait { $0 ? () : nil } }
         let plugin = try Fixtures.plugin(url.hasPrefix("fixture") ? "fixture" : "template", threads: threads)
-        let attempt = try TestHandlerLoad(plugin, url)
-        attempt.start()
-        attempt.attempt.end(with: Self.cancelled)
+        let load = try TestHandlerLoad(plugin, url)
+        load.start()
+        load.handlerLoad.end(with: Self.cancelled)
         plugin.waitUntilIdle()
-        #expect(attempt.client.events == [.failed(Self.cancelled)])
+        #expect(load.client.events == [.failed(Self.cancelled)])
         gate.withLockBroadcasting { $0 = true }
     }
 
@@ -111,13 +111,13 @@ import Testing
     func aStopWhilePausedEndsSilently(_ url: String) throws {
         let plugin = try Fixtures.plugin(url.hasPrefix("ticker") ? "fixture-events" : "template")
         let client = RecordingClient { index, _ in index == 3 ? .pause : .keepGoing }
-        let attempt = try TestHandlerLoad(plugin, url, client: client)
-        attempt.start()
+        let load = try TestHandlerLoad(plugin, url, client: client)
+        load.start()
         client.wait { $0.count == 4 }
-        attempt.attempt.end(with: Self.cancelled)
+        load.handlerLoad.end(with: Self.cancelled)
         plugin.waitUntilIdle()
         #expect(client.events.count == 5)
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 }
 
@@ -125,23 +125,23 @@ import Testing
 final class HandlerLoadBox: Sendable {
     private let held = ConditionLock<HandlerLoad?>(nil)
 
-    var attempt: HandlerLoad? {
+    var handlerLoad: HandlerLoad? {
         get { held.withLock { $0 } }
         set { held.withLock { $0 = newValue } }
     }
 
     /// Ends the load on another thread, and waits until that is done.
     func endElsewhere(with error: LoadError) {
-        let attempt = attempt
+        let handlerLoad = handlerLoad
         let isDone = ConditionLock(false)
         do {
             try PlatformThread.start {
-                attempt?.end(with: error)
+                handlerLoad?.end(with: error)
                 isDone.withLockBroadcasting { $0 = true }
             }
             isDone.wait { $0 ? () : nil }
         } catch {
-            attempt?.end(with: error)
+            handlerLoad?.end(with: error)
         }
     }
 }

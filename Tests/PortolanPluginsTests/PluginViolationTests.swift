@@ -56,26 +56,26 @@ import Testing
     ]
 
     @Test(arguments: failing)
-    func theLoadFailsByTheNameOfTheRule(_ violation: ContractViolation) throws {
+    func violationFailsTheLoadWithTheRule(_ violation: ContractViolation) throws {
         let plugin = try Fixtures.plugin("fixture")
-        let attempt = try TestHandlerLoad(plugin, violation.url)
-        attempt.run()
-        let error = try #require(attempt.client.error)
+        let load = try TestHandlerLoad(plugin, violation.url)
+        load.run()
+        let error = try #require(load.client.error)
         #expect(error.code == .protocolViolation)
         #expect(violation.rules.contains(try #require(error.rule).id), "\(error.message)")
         #expect(error.message.hasPrefix(error.rule?.id ?? "?"))
         #expect(error.message.contains("org.portolan.fixture"))
-        #expect(attempt.client.events.filter(\.isEnd).count == 1)
+        #expect(load.client.events.filter(\.isEnd).count == 1)
         plugin.waitUntilIdle()
     }
 
     @Test(arguments: ["fixture://call-from-own-thread", "fixture://confirms-nothing", "fixture-events://call-from-own-thread"])
-    func whatALoadDoesAfterItsBreachIsNotAnother(_ url: String) throws {
+    func callsAfterAViolationAreNotFurtherViolations(_ url: String) throws {
         let plugin = try Fixtures.plugin("fixture")
-        let attempt = try TestHandlerLoad(plugin, url)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, url)
+        load.run()
         plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
     /// Violations after the load's end, which can only be reported.
@@ -85,13 +85,13 @@ import Testing
         ContractViolation("fixture://data-after-finish", "ORDER-03"),
         ContractViolation("fixture://response-after-finish", "ORDER-03"),
     ])
-    func whatComesAfterTheEndIsReported(_ violation: ContractViolation) throws {
+    func eventsAfterTheEndAreReported(_ violation: ContractViolation) throws {
         let plugin = try Fixtures.plugin("fixture")
-        let attempt = try TestHandlerLoad(plugin, violation.url)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, violation.url)
+        load.run()
         plugin.waitUntilIdle()
-        #expect(attempt.client.events.last == .finished)
-        #expect(attempt.violations.map(\.id) == violation.rules)
+        #expect(load.client.events.last == .finished)
+        #expect(load.violations.map(\.id) == violation.rules)
     }
 
     /// Violations when the load has no listener any more: they are logged.
@@ -100,40 +100,40 @@ import Testing
         ContractViolation("fixture-events://event-in-destroy", "ORDER-06"),
         ContractViolation("fixture-events://event-in-stop", "CANCEL-01"),
     ])
-    func whatComesFromDestroyOrStopIsLogged(_ violation: ContractViolation) throws {
+    func eventsFromDestroyOrStopAreLogged(_ violation: ContractViolation) throws {
         let log = RecordingLog()
         let plugin = try Fixtures.plugin("fixture", logger: log.logger)
         // A load that receives the result "stopped" before its `stop` is not notified again. The order is a race, so
         // the test runs many loads.
         for _ in 0..<500 where log.all.isEmpty {
-            let attempt = try TestHandlerLoad(plugin, violation.url)
-            attempt.start()
-            attempt.client.wait { $0.contains(.data(4)) }
-            if violation.url.hasSuffix("stop") { attempt.attempt.end(with: LoadError(.cancelled, message: "enough")) }
-            attempt.waitUntilEnded()
+            let load = try TestHandlerLoad(plugin, violation.url)
+            load.start()
+            load.client.wait { $0.contains(.data(4)) }
+            if violation.url.hasSuffix("stop") { load.handlerLoad.end(with: LoadError(.cancelled, message: "enough")) }
+            load.waitUntilEnded()
             plugin.waitUntilIdle()
         }
         #expect(log.all.count { $0.contains("broke \(violation.rules[0])") } == 1, "\(log.all)")
     }
 
-    @Test func dataAfterATakenRedirectIsReported() throws {
+    @Test func dataAfterAFollowedRedirectIsReported() throws {
         let plugin = try Fixtures.plugin("fixture")
         let client = RecordingClient { _, event in if case .redirect = event { .stopped } else { .keepGoing } }
-        let attempt = try TestHandlerLoad(plugin, "fixture://data-after-redirect", client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, "fixture://data-after-redirect", client: client)
+        load.run()
         plugin.waitUntilIdle()
         #expect(client.events == [.redirect("fixture://good")])
-        #expect(Set(attempt.violations.map(\.id)) == ["ORDER-04"])
+        #expect(Set(load.violations.map(\.id)) == ["ORDER-04"])
     }
 
-    @Test func dataAfterTheAnswerStoppedIsReported() throws {
+    @Test func dataAfterTheResultStoppedIsReported() throws {
         let plugin = try Fixtures.plugin("fixture")
         let client = RecordingClient { index, _ in index == 3 ? .stopped : .keepGoing }
-        let attempt = try TestHandlerLoad(plugin, "fixture://data-after-stopped", client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, "fixture://data-after-stopped", client: client)
+        load.run()
         plugin.waitUntilIdle()
         #expect(client.events == [.response(nil), .data(4), .data(4), .data(4)])
-        #expect(Set(attempt.violations.map(\.id)) == ["FLOW-06"])
+        #expect(Set(load.violations.map(\.id)) == ["FLOW-06"])
     }
 
     @Test(arguments: [
@@ -143,22 +143,22 @@ import Testing
     func eventsWhilePausedFailTheLoad(_ violation: ContractViolation) throws {
         let plugin = try Fixtures.plugin("fixture")
         let client = RecordingClient { index, _ in index == 2 ? .pause : .keepGoing }
-        let attempt = try TestHandlerLoad(plugin, violation.url, client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, violation.url, client: client)
+        load.run()
         plugin.waitUntilIdle()
         #expect(client.error?.rule?.id == violation.rules.first)
         #expect(client.events.count == 4)
     }
 
     @Test(arguments: ["fixture://good", "fixture-events://good"])
-    func aSoundLoadBreaksNothing(_ url: String) throws {
+    func correctLoadHasNoViolations(_ url: String) throws {
         let plugin = try Fixtures.plugin("fixture")
-        let attempt = try TestHandlerLoad(plugin, url)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, url)
+        load.run()
         plugin.waitUntilIdle()
-        #expect(attempt.client.events == [.response(4), .data(4), .finished])
-        #expect(attempt.client.bytes == Array("data".utf8))
-        #expect(attempt.client.response?.mimeType?.essence == "text/plain")
-        #expect(attempt.violations.isEmpty)
+        #expect(load.client.events == [.response(4), .data(4), .finished])
+        #expect(load.client.bytes == Array("data".utf8))
+        #expect(load.client.response?.mimeType?.essence == "text/plain")
+        #expect(load.violations.isEmpty)
     }
 }

@@ -14,33 +14,33 @@ import Testing
         let plugin = try Fixtures.plugin("template")
         var request = try Request(url)
         change(&request)
-        let attempt = try TestHandlerLoad(plugin, request, client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, request, client: client)
+        load.run()
         plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
-        return attempt
+        #expect(load.violations.isEmpty)
+        return load
     }
 
-    @Test func itGreets() throws {
-        let attempt = try run("template://greet/world")
-        #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == "Hello, world!\n")
-        #expect(attempt.client.response?.mimeType?.essence == "text/plain")
-        #expect(attempt.client.response?.textEncodingName == "utf-8")
-        #expect(attempt.client.response?.url.description == "template://greet/world")
+    @Test func greetingIsDelivered() throws {
+        let load = try run("template://greet/world")
+        #expect(String(decoding: load.client.bytes, as: UTF8.self) == "Hello, world!\n")
+        #expect(load.client.response?.mimeType?.essence == "text/plain")
+        #expect(load.client.response?.textEncodingName == "utf-8")
+        #expect(load.client.response?.url.description == "template://greet/world")
     }
 
     @Test(arguments: ["template://greet/", "template://greet/%00", "template://nowhere", "template://greet/x?times=0"])
-    func aURLItRefusesIsABadURL(_ url: String) throws {
-        let attempt = try run(url)
-        #expect(attempt.client.error?.code == .badURL)
-        #expect(attempt.client.events.count == 1)
+    func refusedURLIsABadURL(_ url: String) throws {
+        let load = try run(url)
+        #expect(load.client.error?.code == .badURL)
+        #expect(load.client.events.count == 1)
     }
 
-    @Test func whatIsMissingIsNotFound() throws {
+    @Test func missingResourceIsNotFound() throws {
         #expect(try run("template://missing").client.error?.code == .notFound)
     }
 
-    @Test func aConfigurationOfAWrongTypeNamesTheKey() throws {
+    @Test func configurationOfTheWrongTypeNamesTheKey() throws {
         let error = #expect(throws: LoadError.self) {
             try Fixtures.plugin("template", PluginConfiguration(json: #"{"greeting": 7}"#))
         }
@@ -49,12 +49,12 @@ import Testing
     }
 
     @Test(arguments: ["", "[]", "{", "7", "\"text\""])
-    func aConfigurationThatIsNoObjectIsRefused(_ json: String) {
+    func configurationMustBeAnObject(_ json: String) {
         let error = #expect(throws: LoadError.self) { try PluginConfiguration(json: json) }
         #expect(error?.code == .badRequest)
     }
 
-    @Test func aConfigurationIsFlattened() throws {
+    @Test func nestedConfigurationIsFlattened() throws {
         let configuration = try PluginConfiguration(
             json: #"{"b": {"c": 1, "d": {"e": true}}, "a": "text", "f": 1.5, "g": [1], "h": null, "i": 10000000000000000000}"#)
         #expect(configuration.settings.map(\.name) == ["a", "b.c", "b.d.e", "f", "i"])
@@ -64,76 +64,76 @@ import Testing
             ])
     }
 
-    @Test func itLogsUnderItsName() throws {
+    @Test func pluginLogsUnderItsIdentifier() throws {
         let log = RecordingLog()
         _ = try Fixtures.plugin("template", logger: log.logger)
         #expect(log.all == ["debug org.portolan.template: template: ready"])
     }
 
     @Test(arguments: [0, 1, 16384, 100_000])
-    func anUploadComesBack(_ count: Int) throws {
+    func uploadIsEchoed(_ count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        let attempt = try run("template://echo") {
+        let load = try run("template://echo") {
             $0.method = .put
             $0.body = .bytes(bytes)
         }
-        #expect(attempt.client.bytes == bytes)
-        #expect(attempt.client.events.last == .finished)
-        #expect(attempt.client.events.contains(.step(.requestSent)))
-        if count > 0 { #expect(attempt.client.events.contains(.sent(Int64(count)))) }
+        #expect(load.client.bytes == bytes)
+        #expect(load.client.events.last == .finished)
+        #expect(load.client.events.contains(.step(.requestSent)))
+        if count > 0 { #expect(load.client.events.contains(.sent(Int64(count)))) }
     }
 
-    @Test func anUploadThatWaitsIsWaitedFor() throws {
+    @Test func loadWaitsForASlowUpload() throws {
         let plugin = try Fixtures.plugin("template")
         let source = HandFedBody()
         var request = try Request("template://echo", method: .post)
         request.body = source.body(length: nil)
-        let attempt = try TestHandlerLoad(plugin, request)
-        attempt.start()
-        attempt.client.wait { $0 == [.response(nil)] }
+        let load = try TestHandlerLoad(plugin, request)
+        load.start()
+        load.client.wait { $0 == [.response(nil)] }
         source.feed([1, 2, 3])
-        attempt.client.wait { $0.contains(.data(3)) }
+        load.client.wait { $0.contains(.data(3)) }
         source.finish()
-        attempt.waitUntilEnded()
+        load.waitUntilEnded()
         plugin.waitUntilIdle()
-        #expect(attempt.client.events.last == .finished)
+        #expect(load.client.events.last == .finished)
     }
 
-    @Test func anUploadThatFailsFailsTheLoadWithItsCause() throws {
+    @Test func failingUploadFailsTheLoadWithItsCause() throws {
         let source = HandFedBody()
         source.feed([1])
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
-        let attempt = try run("template://echo") { $0.body = source.body(length: 10) }
-        #expect(attempt.client.error?.code == .bodyFailed)
-        #expect((attempt.client.error?.cause as? LoadError)?.message == "the disk went away")
+        let load = try run("template://echo") { $0.body = source.body(length: 10) }
+        #expect(load.client.error?.code == .bodyFailed)
+        #expect((load.client.error?.cause as? LoadError)?.message == "the disk went away")
     }
 
     @Test(arguments: [1, 3])
-    func anUploadOfAnotherLengthThanSaidFails(_ count: Int) throws {
+    func uploadOfTheWrongLengthFails(_ count: Int) throws {
         let source = HandFedBody()
         source.feed([UInt8](repeating: 0, count: count))
         source.finish()
-        let attempt = try run("template://echo") { $0.body = source.body(length: 2) }
-        #expect(attempt.client.error?.code == .bodyFailed)
-        #expect(attempt.client.events.filter(\.isEnd).count == 1)
+        let load = try run("template://echo") { $0.body = source.body(length: 2) }
+        #expect(load.client.error?.code == .bodyFailed)
+        #expect(load.client.events.filter(\.isEnd).count == 1)
     }
 
     @Test func aStopWhileTheUploadWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
         var request = try Request("template://echo", method: .post)
         request.body = HandFedBody().body(length: nil)
-        let attempt = try TestHandlerLoad(plugin, request)
-        attempt.start()
-        attempt.client.wait { $0 == [.response(nil)] }
-        attempt.attempt.end(with: PluginCancelTests.cancelled)
+        let load = try TestHandlerLoad(plugin, request)
+        load.start()
+        load.client.wait { $0 == [.response(nil)] }
+        load.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
-        #expect(attempt.client.events.last == .failed(PluginCancelTests.cancelled))
+        #expect(load.client.events.last == .failed(PluginCancelTests.cancelled))
     }
 
     @Test(arguments: [Flow.stopped, .keepGoing])
-    func aRedirectIsTakenOrNot(_ answer: Flow) throws {
+    func redirectIsFollowedOrDelivered(_ answer: Flow) throws {
         let client = RecordingClient { _, event in if case .redirect = event { answer } else { .keepGoing } }
-        let attempt = try run("template://redirect?to=data%3A%2Cx", client) {
+        let load = try run("template://redirect?to=data%3A%2Cx", client) {
             $0.fields[.authorization] = "secret"
             $0.fields[.accept] = "text/plain"
             $0.properties["org.example.kept"] = .integer(7)
@@ -143,60 +143,60 @@ import Testing
         #expect(client.redirect?.fields[.authorization] == nil)
         #expect(client.redirect?.fields[.accept] == "text/plain")
         #expect(client.redirect?.properties["org.example.kept"] == .integer(7))
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
     @Test(arguments: [true, false])
-    func aRedirectIsDecidedLater(_ isTaken: Bool) throws {
+    func redirectCanBeDecidedLater(_ isTaken: Bool) throws {
         let plugin = try Fixtures.plugin("template")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
-        let attempt = try TestHandlerLoad(plugin, "template://redirect?to=data%3A%2Cx", client: client)
-        attempt.start()
+        let load = try TestHandlerLoad(plugin, "template://redirect?to=data%3A%2Cx", client: client)
+        load.start()
         client.wait { $0.count == 1 }
-        if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
-        attempt.waitUntilEnded()
+        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.count == (isTaken ? 1 : 4))
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
-    @Test func theRightPasswordOpensTheSecret() throws {
+    @Test func rightPasswordIsAccepted() throws {
         let client = RecordingClient(onChallenge: { challenge in
             challenge.answer(.use(.password(user: "guest", password: challenge.previousFailureCount == 1 ? "sesame" : "barley")))
         })
-        let attempt = try run("template://secret", client)
-        #expect(Array(attempt.client.events.prefix(2)) == [.challenge(failures: 0), .challenge(failures: 1)])
-        #expect(attempt.client.events.last == .finished)
+        let load = try run("template://secret", client)
+        #expect(Array(load.client.events.prefix(2)) == [.challenge(failures: 0), .challenge(failures: 1)])
+        #expect(load.client.events.last == .finished)
     }
 
-    @Test func anAnswerLaterIsWaitedFor() throws {
+    @Test func lateResponseToAChallengeIsAccepted() throws {
         let plugin = try Fixtures.plugin("template")
-        let attempt = try TestHandlerLoad(plugin, "template://secret")
-        attempt.start()
-        attempt.client.waitForChallenge().answer(.use(.password(user: "guest", password: "sesame")))
-        attempt.waitUntilEnded()
+        let load = try TestHandlerLoad(plugin, "template://secret")
+        load.start()
+        load.client.waitForChallenge().answer(.use(.password(user: "guest", password: "sesame")))
+        load.waitUntilEnded()
         plugin.waitUntilIdle()
-        #expect(attempt.client.events.last == .finished)
+        #expect(load.client.events.last == .finished)
     }
 
     @Test func aStopWhileAChallengeWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
-        let attempt = try TestHandlerLoad(plugin, "template://secret")
-        attempt.start()
-        let challenge = attempt.client.waitForChallenge()
-        attempt.attempt.end(with: PluginCancelTests.cancelled)
+        let load = try TestHandlerLoad(plugin, "template://secret")
+        load.start()
+        let challenge = load.client.waitForChallenge()
+        load.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
         challenge.answer(.cancel)
-        #expect(attempt.client.events == [.challenge(failures: 0), .failed(PluginCancelTests.cancelled)])
+        #expect(load.client.events == [.challenge(failures: 0), .failed(PluginCancelTests.cancelled)])
     }
 
-    @Test func theFiveAnswersArrive() throws {
+    @Test func otherDispositionsFailTheLoad() throws {
         for (answer, code) in [
             (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
             (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
         ] {
-            let attempt = try run("template://secret", RecordingClient(onChallenge: { $0.answer(answer) }))
-            #expect(attempt.client.error?.code == code)
+            let load = try run("template://secret", RecordingClient(onChallenge: { $0.answer(answer) }))
+            #expect(load.client.error?.code == code)
         }
     }
 }

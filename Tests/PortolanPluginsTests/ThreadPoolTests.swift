@@ -38,7 +38,7 @@ import Testing
         return try hanging + start(6, delegate, idle: .seconds(10))
     }
 
-    @Test func theyHoldUpNoOther() throws {
+    @Test func hangingLoadsDoNotBlockOtherPlugins() throws {
         let hanging = try plugin("fixture")
         let delegate = Counter()
         let tasks = try hang(delegate)
@@ -53,7 +53,7 @@ import Testing
         hanging.waitUntilIdle()
     }
 
-    @Test func aTimeOutSaysWhoHoldsTheThreads() throws {
+    @Test func timeoutNamesThePluginThatHoldsTheThreads() throws {
         let hanging = try plugin("fixture")
         let delegate = Counter()
         let tasks = try hang(delegate)

@@ -12,20 +12,20 @@ import Testing
 
     private func upload(_ body: Body, to url: String, _ client: RecordingClient = RecordingClient()) throws -> TestHandlerLoad {
         let plugin = try Fixtures.plugin(url.hasPrefix("carrier") ? "carrier" : url.hasPrefix("ticker") ? "fixture-events" : "template")
-        let attempt = try TestHandlerLoad(plugin, Request(url, method: .put, body: body), client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, Request(url, method: .put, body: body), client: client)
+        load.run()
         plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
-        return attempt
+        #expect(load.violations.isEmpty)
+        return load
     }
 
     @Test(arguments: ["template://echo", "ticker://echo"])
     func aFileIsSent(url: String) throws {
         let folder = try TemporaryFolder()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        let attempt = try upload(.file(path: folder.write(bytes, to: "body")), to: url)
-        #expect(attempt.client.bytes == bytes)
-        #expect(attempt.client.events.first == .response(300_000))
+        let load = try upload(.file(path: folder.write(bytes, to: "body")), to: url)
+        #expect(load.client.bytes == bytes)
+        #expect(load.client.events.first == .response(300_000))
         #expect(folder.openDescriptors == 0)
     }
 
@@ -43,15 +43,15 @@ import Testing
             case "file": try .file(path: folder.write(Self.bytes, to: "body"))
             default: first.body(length: nil)
             }
-        let attempt = try upload(body, to: "\(style)://twice", RecordingClient(newBody: .bytes(Self.bytes)))
-        #expect(attempt.client.bytes == Self.bytes + Self.bytes)
-        let sent = attempt.client.events.compactMap { if case .sent(let total) = $0 { total } else { nil } }
+        let load = try upload(body, to: "\(style)://twice", RecordingClient(newBody: .bytes(Self.bytes)))
+        #expect(load.client.bytes == Self.bytes + Self.bytes)
+        let sent = load.client.events.compactMap { if case .sent(let total) = $0 { total } else { nil } }
         #expect(sent.filter { $0 == 5000 }.count == 2)
-        #expect(attempt.client.events.filter { $0 == .newBody }.count == (kind == "stream" ? 1 : 0))
+        #expect(load.client.events.filter { $0 == .newBody }.count == (kind == "stream" ? 1 : 0))
     }
 
     @Test(arguments: CarrierTests.styles)
-    func aStreamThatCannotBeHadAgainFailsTheLoad(style: String) throws {
+    func streamThatCannotBeRewoundFailsTheLoad(style: String) throws {
         let source = HandFedBody()
         source.feed([1])
         source.finish()
@@ -60,7 +60,7 @@ import Testing
 
     /// A new body may come later, and may have no bytes at first. The plugin is woken for each.
     @Test(arguments: CarrierTests.styles)
-    func aNewBodyThatComesLaterIsWaitedFor(style: String) throws {
+    func loadWaitsForANewBody(style: String) throws {
         let (first, second) = (HandFedBody(), HandFedBody())
         let plugin = try Fixtures.plugin("carrier")
         let delegate = LateBody()
@@ -70,7 +70,7 @@ import Testing
         Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate).resume()
         first.feed(Array("one;".utf8))
         first.finish()
-        delegate.waitForQuestion()(second.body(length: nil))
+        delegate.waitForNewBodyRequest()(second.body(length: nil))
         second.feed(Array("two;".utf8))
         second.feed(Array("three".utf8))
         second.finish()
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: CarrierTests.styles)
-    func progressTellsWhatWasSent(style: String) async throws {
+    func progressReportsSentBytes(style: String) async throws {
         let registry = ProtocolRegistry()
         for handler in try Fixtures.plugin("carrier").handlers { registry.register(handler) }
         let delegate = RecordingDelegate()
@@ -95,19 +95,19 @@ import Testing
 
     /// An echo whose reader does not take bytes reads only one piece of the body.
     @Test(arguments: [("template://echo", 16384), ("ticker://echo", 4096)])
-    func aSlowReaderSlowsTheUpload(url: String, piece: Int) throws {
+    func slowClientSlowsTheUpload(url: String, piece: Int) throws {
         let source = CountingBody(length: 1 << 20)
         let plugin = try Fixtures.plugin(url.hasPrefix("ticker") ? "fixture-events" : "template")
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
-        let attempt = try TestHandlerLoad(plugin, Request(url, method: .put, body: source.body), client: client)
-        attempt.start()
+        let load = try TestHandlerLoad(plugin, Request(url, method: .put, body: source.body), client: client)
+        load.start()
         for round in 1...3 {
             client.wait { Self.hasPieces(round, $0) }
             #expect(source.given == round * piece)
-            attempt.attempt.resume()
+            load.handlerLoad.resume()
         }
         client.wait { Self.hasPieces(4, $0) }
-        attempt.attempt.end(with: PluginCancelTests.cancelled)
+        load.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
         #expect(source.given == 4 * piece)
     }
@@ -151,7 +151,7 @@ import Testing
 
         private let state = ConditionLock(State())
 
-        func waitForQuestion() -> @Sendable (Body?) -> Void { state.wait { $0.answer.take() } }
+        func waitForNewBodyRequest() -> @Sendable (Body?) -> Void { state.wait { $0.answer.take() } }
         func waitForEnd() -> String { state.wait { $0.hasEnded ? String(decoding: $0.bytes, as: UTF8.self) : nil } }
 
         func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {

@@ -86,8 +86,8 @@ struct BindingHarness {
     }
 
     func load(_ request: Request, client: RecordingClient = RecordingClient()) throws -> RecordingClient {
-        let attempt = try TestHandlerLoad(plugin, request, client: client)
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, request, client: client)
+        load.run()
         plugin.waitUntilIdle()
         return client
     }

@@ -30,7 +30,7 @@ import Testing
             ("{url.query.length|0}.", "3."), ("{url.fragment.length|0}.", "3."), ("{url.rest.length}.", "22."), ("{method.length}.", "3."),
             ("{setting:greeting.length}.", "4."), ("{body.length}.", "5."),
         ] as [(String, String)])
-    func aValueComesFromTheRequest(_ template: String, _ text: String) throws {
+    func templateIsFilledFromTheRequest(_ template: String, _ text: String) throws {
         let harness = try BindingHarness(
             #"[{"deliver": "\#(template)"}]"#, settings: #"{"greeting": {"type": "string", "default": "Ahoy"}}"#)
         var request = try Request("bound://u:p@host:7/a%20b?q=1#top", method: .put, body: .bytes(Array("cargo".utf8)))
@@ -41,7 +41,7 @@ import Testing
         #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == text)
     }
 
-    @Test func aLengthIsAnArgumentAndTheResponsesLength() throws {
+    @Test func lengthCanBeArgumentAndResponseLength() throws {
         let harness = try BindingHarness(
             #"[{"respond": {"length": "{body.length}"}}, {"call": "bf_int64", "with": ["{url.query.length|7}"], "check": {"equals": -7}}, {"deliver": "{body}"}]"#
         )
@@ -50,24 +50,24 @@ import Testing
     }
 
     /// Before a load, nobody knows whether a conditional step will deliver bytes.
-    @Test func aResponseMayFollowBytesThatAreOnlyDeliveredSometimes() throws {
+    @Test func responseMayFollowConditionalDelivery() throws {
         let harness = try BindingHarness(
             #"[{"deliver": "x", "when": {"value": "{method}", "equals": "PUT"}}, {"respond": {"status": 203}}, {"deliver": "y"}]"#)
         #expect(try harness.load().response?.status?.code == 203)
     }
 
-    @Test func aStatusThatIsNoneFailsTheLoad() throws {
+    @Test func invalidStatusFailsTheLoad() throws {
         let harness = try BindingHarness(
             #"[{"respond": {"status": "{setting:status}"}}]"#, settings: #"{"status": {"type": "integer", "default": 199}}"#)
         #expect(try harness.load().error == LoadError(.badResponse, message: "the binding gives the status 199, which is none"))
     }
 
-    @Test func aTextWithANULReachesNoFunction() throws {
+    @Test func textWithNULIsNotPassedToFunctions() throws {
         let client = try BindingHarness(#"[{"call": "bf_given_text", "with": ["{url.path.decoded}"]}]"#).load("bound://h/a%00b")
         #expect(client.error?.code == .badURL)
     }
 
-    @Test func aNumberThatDoesNotFitReachesNoFunction() throws {
+    @Test func numberOutOfRangeIsNotPassedToFunctions() throws {
         let harness = try BindingHarness(
             #"[{"when": {"value": "{property:n}", "isNull": false}, "call": "bf_note"}, {"call": "bf_int8", "with": ["{setting:n}"]}]"#,
             settings: #"{"n": {"type": "integer", "default": 128}}"#)
@@ -75,7 +75,7 @@ import Testing
         #expect(client.error?.message == "128 does not fit the library's int8; ask for another value")
     }
 
-    @Test func theBodyIsPulled() throws {
+    @Test func libraryReadsTheRequestBodyByCallback() throws {
         let harness = try BindingHarness(#"[{"call": "bf_pull", "result": "sum"}, {"deliver": "{sum}{method|}"}]"#)
         let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
         let request = try Request("bound:x", method: .put, body: .bytes(bytes))
@@ -84,18 +84,18 @@ import Testing
 
     // MARK: Callbacks
 
-    @Test func whatIsWrittenIsDelivered() throws {
+    @Test func callbackDataIsDelivered() throws {
         let client = try BindingHarness("[\(Self.write)]").load("bound://h/each")
         #expect(client.bytes == Array("/each".utf8))
         #expect(client.events == [.response(nil)] + [.data(1), .data(1), .data(1), .data(1), .data(1), .finished])
     }
 
-    @Test func aNarrowAnswerIsWhole() throws {
+    @Test func narrowCallbackResultIsReturnedUnchanged() throws {
         #expect(try BindingHarness(#"[{"call": "bf_write_narrow", "check": {"equals": -100}}]"#).load().error == nil)
     }
 
     @Test(arguments: ["bf_write_absurd", "bf_write_null", "bf_write_other_user"])
-    func aCallbackThatCannotBeTrueDeliversNothing(_ function: String) throws {
+    func callbackWithInvalidArgumentsDeliversNothing(_ function: String) throws {
         let client = try BindingHarness(#"[{"call": "\#(function)"}]"#).load()
         #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
     }
@@ -124,7 +124,7 @@ import Testing
 
     // MARK: Failures
 
-    @Test func anErrorIsToldByAFurtherCall() throws {
+    @Test func errorTextComesFromAnotherCall() throws {
         let error = #"{"text": {"call": "bf_error", "with": ["{result}"]}, "code": "ioFailed", "codes": {"9": "notFound"}}"#
         let steps =
             #"[{"call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}, "cleanup": {"call": "bf_close", "with": ["{x}"]}}]"#
@@ -147,7 +147,7 @@ import Testing
             "bf_open_broken of plugin.so failed with 14: its lid is stuck"
         ),
     ])
-    func whatIsNotThereIsLeftOutOfAnError(_ step: String, _ message: String) throws {
+    func missingValuesAreLeftOutOfTheErrorMessage(_ step: String, _ message: String) throws {
         let error = #"{"code": "ioFailed", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
         let own = #"{"code": "ioFailed", "message": "{words|}", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
         #expect(try BindingHarness("[{\(step)}]", ["error": error]).load().error == LoadError(.ioFailed, message: message))
@@ -158,7 +158,7 @@ import Testing
         #expect(try BindingHarness("[{\(step), \"error\": \(own)}]").load().error?.message == "a broken thing: its lid is stuck")
     }
 
-    @Test func wordsOfTheLibraryStayOnOneLine() throws {
+    @Test func libraryErrorTextIsKeptOnOneLine() throws {
         let client = try BindingHarness(
             #"[{"call": "bf_int8", "with": [1], "check": {"equals": 1}, "error": {"text": {"call": "bf_lent_text", "with": [2]}}}]"#
         ).load()
@@ -181,26 +181,26 @@ import Testing
 
     // MARK: Stops
 
-    @Test func aStopReachesTheLibraryThroughTheCallback() throws {
+    @Test func callbackResultStopsTheLibrary() throws {
         let client = RecordingClient { index, _ in index == 3 ? .stopped : .keepGoing }
         let harness = try BindingHarness(
             #"[{"call": "bf_write_forever", "check": {"equals": 0}}]"#, ["stop": #""callback""#])
         #expect(try harness.load(client: client).events.count == 4)
     }
 
-    @Test func aStopReachesTheLibraryThroughAFunction() throws {
+    @Test func stopFunctionStopsTheLibrary() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_open", "with": ["x"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
              {"deliver": "begun"}, {"call": "bf_wait", "with": ["{thing}"], "check": {"equals": 0}}]
             """, ["stop": #"{"call": "bf_wake", "with": ["{thing}"]}"#])
-        let attempt = try TestHandlerLoad(harness.plugin, "bound:x")
-        attempt.start()
-        attempt.client.wait { $0.contains(.data(5)) }
-        attempt.attempt.end(with: LoadError(.cancelled, message: "enough"))
+        let load = try TestHandlerLoad(harness.plugin, "bound:x")
+        load.start()
+        load.client.wait { $0.contains(.data(5)) }
+        load.handlerLoad.end(with: LoadError(.cancelled, message: "enough"))
         harness.plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
-        #expect(attempt.client.events.last == .failed(LoadError(.cancelled, message: "enough")))
+        #expect(load.violations.isEmpty)
+        #expect(load.client.events.last == .failed(LoadError(.cancelled, message: "enough")))
     }
 
     private static func writingAndWaiting() throws -> BindingHarness {
@@ -211,32 +211,32 @@ import Testing
             """, ["stop": #"{"call": "bf_wake", "with": ["{thing}"]}"#])
     }
 
-    @Test func aStopFunctionEndsACallThatHasCalledBack() throws {
+    @Test func stopFunctionEndsACallThatHasDeliveredData() throws {
         let harness = try Self.writingAndWaiting()
-        let attempt = try TestHandlerLoad(harness.plugin, "bound:x")
-        attempt.start()
-        attempt.client.wait { $0.contains(.data(1)) }
-        attempt.attempt.end(with: LoadError(.cancelled, message: "enough"))
+        let load = try TestHandlerLoad(harness.plugin, "bound:x")
+        load.start()
+        load.client.wait { $0.contains(.data(1)) }
+        load.handlerLoad.end(with: LoadError(.cancelled, message: "enough"))
         harness.plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
     /// The callback's own reader stops the load, and the library ignores the callback's result.
-    @Test func aReaderThatHasEnoughEndsACallByTheStopFunction() throws {
+    @Test func clientThatStopsEndsTheCallByTheStopFunction() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .stopped : .keepGoing }
         #expect(try Self.writingAndWaiting().load(client: client).events == [.response(nil), .data(1)])
     }
 
-    @Test func aPausedReaderHoldsTheLibraryUp() throws {
+    @Test func pausedClientBlocksTheLibrary() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .pause : .keepGoing }
-        let attempt = try TestHandlerLoad(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
-        attempt.start()
+        let load = try TestHandlerLoad(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
+        load.start()
         for count in 1...4 {
             client.wait { $0.count == count + 1 }
-            attempt.attempt.resume()
+            load.handlerLoad.resume()
         }
-        attempt.waitUntilEnded()
-        #expect(client.bytes == Array("/abc".utf8) && attempt.violations.isEmpty)
+        load.waitUntilEnded()
+        #expect(client.bytes == Array("/abc".utf8) && load.violations.isEmpty)
     }
 
     @Test func manyLoadsRunAtOnce() async throws {

@@ -22,12 +22,12 @@ import Testing
     private static let settings = #"{"text": {"type": "string", "default": "\#(text)"}}"#
     private static let delivered = "own \(text) and \(text)"
 
-    @Test("What setup hands over is valid in every load") func whatSetupHandsOverIsValidInEveryLoad() throws {
+    @Test("Values that setup passes stay valid in every load") func setupValuesAreValidInEveryLoad() throws {
         let harness = try BindingHarness(Self.steps, ["setup": Self.setup], settings: Self.settings)
         for _ in 0..<3 { #expect(try harness.text() == Self.delivered) }
     }
 
-    @Test("A callback of setup delivers to no load, and its late calls are reported once") func aCallbackOfSetupServesNoLoad() throws {
+    @Test("A callback that setup passes delivers to no load, and its late calls are reported once") func callbackFromSetupDeliversToNoLoad() throws {
         let harness = try BindingHarness(
             #"[{"call": "bf_log", "with": ["late "]}, {"call": "bf_write_log", "with": ["own "]}, {"call": "bf_log", "with": ["late "]}]"#,
             ["setup": #"[{"call": "bf_set_log"}, {"call": "bf_log", "with": ["to nobody"]}]"#])
@@ -35,7 +35,7 @@ import Testing
         #expect(harness.log.all.filter { $0.contains("the callback 'log' was called when its load was over") }.count == 1)
     }
 
-    @Test("What setup handed over outlives the plugin that was set up") func whatSetupHandsOverOutlivesItsPlugin() throws {
+    @Test("Values that setup passed outlive the plugin") func setupValuesOutliveTheirPlugin() throws {
         let folder = try TestFolder()
         try folder.plugin("bound", BindingHarness.manifest(Self.steps, ["setup": Self.setup], settings: Self.settings), fixture: "binding")
         // A second plugin with the same library, without `setup`.
@@ -44,13 +44,13 @@ import Testing
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
         _ = try catalogue.plugin(at: folder("bound")).open()
         let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
-        let attempt = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
+        load.run()
         plugin.waitUntilIdle()
-        #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == Self.delivered)
+        #expect(String(decoding: load.client.bytes, as: UTF8.self) == Self.delivered)
     }
 
-    @Test("What a setup that fails has handed over stays valid, too") func aSetupThatFailsLeavesWhatItHandedOver() throws {
+    @Test("Values that a failed setup passed stay valid") func failedSetupKeepsItsValuesValid() throws {
         let folder = try TestFolder()
         let failing = Self.setup.dropLast() + #", {"call": "bf_int8", "with": [1], "check": {"equals": 1}}]"#
         try folder.plugin(
@@ -60,9 +60,9 @@ import Testing
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
         #expect(throws: LoadError.self) { try catalogue.plugin(at: folder("bound")).open() }
         let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
-        let attempt = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
-        attempt.run()
+        let load = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
+        load.run()
         plugin.waitUntilIdle()
-        #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == Self.delivered)
+        #expect(String(decoding: load.client.bytes, as: UTF8.self) == Self.delivered)
     }
 }

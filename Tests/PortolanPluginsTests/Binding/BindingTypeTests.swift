@@ -19,7 +19,7 @@ import Testing
         ("bf_ulong", "0", "18446744073709551615"),
     ]
 
-    @Test(arguments: integers) func anIntegerCrosses(_ function: String, _ argument: String, _ result: String) throws {
+    @Test(arguments: integers) func integerIsPassedAndReturned(_ function: String, _ argument: String, _ result: String) throws {
         let harness = try BindingHarness(
             #"[{"call": "\#(function)", "with": [\#(argument)], "result": "x", "check": {"equals": \#(result)}}, {"deliver": "={x}"}]"#)
         #expect(try harness.text() == "=\(result)")
@@ -41,7 +41,7 @@ import Testing
         #"{"call": "bf_hash", "with": [""], "check": {"equals": 14695981039346656037}}"#,
         #"{"call": "bf_hash", "with": ["a"], "check": {"equals": 12638187200555641996}}"#,
     ])
-    func aValueCrosses(_ steps: String) throws {
+    func valueIsPassedAndReturned(_ steps: String) throws {
         #expect(try BindingHarness("[\(steps)]").load().events.last == .finished)
     }
 
@@ -49,11 +49,11 @@ import Testing
         #"{"call": "bf_double", "with": [5.9], "check": {"atLeast": 3}}"#, #"{"call": "bf_double", "with": [2.1], "check": {"atMost": 1}}"#,
         #"{"call": "bf_double", "with": [2.1], "result": "x"}, {"require": {"value": "{x}", "atMost": 1}}"#,
     ])
-    func aNumberBeyondABoundFails(_ steps: String) throws {
+    func numberOutOfBoundsFails(_ steps: String) throws {
         #expect(try BindingHarness("[\(steps)]").load().error != nil)
     }
 
-    @Test func whatAFunctionPutsOutHasItsNames() throws {
+    @Test func outParametersAreBoundToTheirNames() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_outputs", "with": ["a", "b", "c", "d", "e", "f", "g"], "check": {"equals": 0}},
@@ -65,7 +65,7 @@ import Testing
 
     // MARK: Ownership
 
-    @Test func textThatIsGivenAwayIsGivenBack() throws {
+    @Test func ownedTextIsFreed() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_given_text", "with": ["{url.path.decoded}"], "result": "a"}, {"call": "bf_given_text", "with": [null], "result": "b"},
@@ -74,7 +74,7 @@ import Testing
         #expect(try harness.text("bound://h/a%20b") == "/a b and nothing")
     }
 
-    @Test func textThatIsLentIsCopied() throws {
+    @Test func borrowedTextIsCopied() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_lent_text", "with": [1], "result": "a"}, {"call": "bf_lent_text", "with": [0], "result": "b"},
@@ -83,7 +83,7 @@ import Testing
         #expect(try harness.text() == "lentabsent")
     }
 
-    @Test func bytesThatAreGivenAwayAreGivenBack() throws {
+    @Test func ownedBytesAreFreed() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_blob", "with": [120], "result": "blob"}, {"call": "bf_live_blocks", "check": {"equals": 0}},
@@ -96,25 +96,25 @@ import Testing
         #expect(client.response?.suggestedFilename.contains("/") == false)
     }
 
-    @Test func bytesMayHoldNULs() throws {
+    @Test func bytesMayContainNUL() throws {
         let harness = try BindingHarness(#"[{"call": "bf_lent_blob", "result": "blob"}, {"deliver": "{blob}"}]"#)
         #expect(try harness.load().bytes == [0x61, 0, 0x62, 0])
     }
 
-    @Test func aLengthBeyondAllReasonIsRefused() throws {
+    @Test func impossibleLengthIsRefused() throws {
         let client = try BindingHarness(#"[{"call": "bf_absurd_blob", "result": "blob"}, {"deliver": "{blob}"}]"#).load()
         #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
     }
 
     /// The host refuses the size before it reads any byte, even if the memory is smaller.
     @Test(arguments: [#"{"call": "bf_lend_huge", "with": ["x"], "deliver": "{x}"}"#, #"{"call": "bf_write_huge"}"#])
-    func moreThanALibraryMayGiveAtOnceIsRefused(_ step: String) throws {
+    func dataAboveTheSizeLimitIsRefused(_ step: String) throws {
         let client = try BindingHarness("[\(step)]").load()
         #expect(client.bytes.isEmpty && client.error?.code == .limitExceeded)
         #expect(client.error?.message == "plugin.so gives 268435457 bytes at once, and 268435456 are the most that is taken")
     }
 
-    @Test func aHandleIsCleanedUpWhateverComes() throws {
+    @Test func handleIsCleanedUpAfterSuccessAndFailure() throws {
         let failing = #"{"call": "bf_int8", "with": [1], "check": {"equals": 5}}"#
         for (last, message) in [(#"{"deliver": "x"}"#, nil), (failing, "bf_int8 of plugin.so failed with -1")] {
             let harness = try BindingHarness(
@@ -132,7 +132,7 @@ import Testing
     // MARK: Buffers
 
     @Test(arguments: [1, 2, 7, 16_777_216])
-    func aBufferIsFilledUntilTheEnd(_ capacity: Int) throws {
+    func bufferIsFilledUntilTheEndCondition(_ capacity: Int) throws {
         for (call, end) in [("bf_read", "\"equals\": 0"), ("bf_read_into", "\"equals\": 1"), ("bf_read_early", "\"equals\": 1")] {
             let harness = try BindingHarness(
                 """
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// Later steps can use the outputs of the last call.
-    @Test(arguments: [("", "0 left"), ("abc", "abc1 left")]) func theLastCallsBytesAreDeliveredUnlessThereAreNone(
+    @Test(arguments: [("", "0 left"), ("abc", "abc1 left")]) func bytesOfTheLastCallAreDeliveredIfPresent(
         _ path: String, _ text: String
     ) throws {
         let harness = try BindingHarness(
@@ -158,7 +158,7 @@ import Testing
 
     /// Zero is a value like any other. A text comes from the call's outputs, or from their length.
     @Test(arguments: [("{digit} ", "1 0 2 0 "), ("{digit}{url.scheme}", "1bound0bound2bound0bound")])
-    func theLastCallsNumbersAreDelivered(_ template: String, _ text: String) throws {
+    func numbersOfTheLastCallAreDelivered(_ template: String, _ text: String) throws {
         let steps = """
             [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
              {"call": "bf_next_digit", "with": ["{thing}", "digit"], "until": {"equals": 1}, "deliver": "\(template)"}]
@@ -166,7 +166,7 @@ import Testing
         #expect(try BindingHarness(steps).text("bound://h/?1020") == text)
     }
 
-    @Test func theLengthOfTheLastCallsBytesIsDeliveredUnlessThereAreNone() throws {
+    @Test func lengthOfTheLastCallIsDeliveredIfItHasBytes() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
@@ -188,13 +188,13 @@ import Testing
     }
 
     /// The function gives no bytes at the end. Without an `until` condition, this is an error.
-    @Test(arguments: ["bf_end", "bf_end_below_zero"]) func bytesThatAreNotGivenAreNone(_ function: String) throws {
+    @Test(arguments: ["bf_end", "bf_end_below_zero"]) func missingBytesAtTheEndAreEmpty(_ function: String) throws {
         let atEnd = #"{"call": "\#(function)", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
         #expect(try BindingHarness("[\(atEnd)]").load().events == [.response(nil), .finished])
         #expect(try BindingHarness(#"[{"call": "\#(function)", "with": ["x"]}]"#).load().error?.code == .protocolViolation)
     }
 
-    @Test func bytesThatAreLentAreDelivered() throws {
+    @Test func borrowedBytesAreDelivered() throws {
         let harness = try BindingHarness(
             """
             [{"call": "bf_open", "with": ["{url.path}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
@@ -203,7 +203,7 @@ import Testing
         #expect(try harness.text("bound://h/one-by-one") == "/one-by-one")
     }
 
-    @Test(arguments: ["", #", "until": {"equals": 0}"#, #", "until": {"equals": -1}"#]) func lessThanNoBytesIsAFailureUnlessItIsTheEnd(
+    @Test(arguments: ["", #", "until": {"equals": 0}"#, #", "until": {"equals": -1}"#]) func negativeCountIsAFailureUnlessItIsTheEnd(
         _ until: String
     ) throws {
         let client = try BindingHarness(
@@ -213,7 +213,7 @@ import Testing
         #expect(client.bytes.isEmpty && client.error == (until.contains("-1") ? nil : failure))
     }
 
-    @Test func moreThanABufferHoldsIsRefused() throws {
+    @Test func countAboveTheBufferCapacityIsRefused() throws {
         let client = try BindingHarness(#"[{"call": "bf_overfill", "with": [{"room": 8}], "deliver": "{room}"}]"#).load()
         #expect(client.error?.message == "bf_overfill of plugin.so says it filled 9 bytes of 8" && client.bytes.isEmpty)
     }

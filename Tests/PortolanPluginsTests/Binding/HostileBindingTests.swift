@@ -154,7 +154,7 @@ import Testing
         step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a brace that stands alone"),
     ]
 
-    @Test(arguments: cases) func aWrongBindingIsRefusedWithItsPlace(_ test: Case) throws {
+    @Test(arguments: cases) func invalidBindingIsRefusedWithLineAndColumn(_ test: Case) throws {
         let text = BindingHarness.manifest(test.steps, test.more)
         let problem = try #require(
             #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m.json") })
@@ -162,7 +162,7 @@ import Testing
         #expect(problem.line ?? 0 > 1 && problem.column != nil, "\(problem)")
     }
 
-    @Test func aFunctionThatIsMissingIsToldWithItsPlace() throws {
+    @Test func missingFunctionIsReportedWithLineAndColumn() throws {
         let functions = "{\n\"bf_note\": \"void ()\",\n\"bf_missing\": \"void ()\"}"
         let error = #expect(throws: LoadError.self) { try BindingHarness(#"[{"call": "bf_note"}]"#, ["functions": functions]) }
         #expect(error?.code == .pluginNotLoadable)
@@ -172,7 +172,7 @@ import Testing
             error?.message.contains(":\(line):1: MANIF-07: the library has no function 'bf_missing'") == true, "\(error?.message ?? "")")
     }
 
-    @Test(arguments: ["bf_data", "bf_constant", "bf_own_data"]) func whatIsNoFunctionIsNotCalled(_ name: String) throws {
+    @Test(arguments: ["bf_data", "bf_constant", "bf_own_data"]) func dataSymbolIsNotCalledAsAFunction(_ name: String) throws {
         let error = #expect(throws: LoadError.self) {
             try BindingHarness(#"[{"call": "\#(name)"}]"#, ["functions": #"{"\#(name)": "int ()"}"#])
         }
@@ -180,7 +180,7 @@ import Testing
         #expect(error?.message.contains("MANIF-07: '\(name)' is data of the library's, and no function") == true, "\(error?.message ?? "")")
     }
 
-    @Test func aLibraryOfTheSystemIsNoPath() throws {
+    @Test func systemLibraryNameMustNotBeAPath() throws {
         for library in ["/tmp/x.so", "../x.so", "a/b.so"] {
             let text = ManifestText.with([
                 "library": "\"\(library)\"", "binding": #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#,
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func aBindingServesSchemesOfItsOwn() {
+    @Test func bindingCannotServeAnyScheme() {
         let text = ManifestText.with(["schemes": "\"any\"", "binding": #"{"functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#])
         #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m") }
     }

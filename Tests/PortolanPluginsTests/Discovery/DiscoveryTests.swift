@@ -20,7 +20,7 @@ import Testing
         try folder.plugin(name, ManifestText.of(identifier, scheme: "x"))
     }
 
-    @Test func folderByFolderAndByName() throws {
+    @Test func pluginsAreOrderedByFolderThenName() throws {
         for name in ["one/b", "one/a", "two/c", "one/B"] { try install(name, "org.\(name.split(separator: "/").joined(separator: "."))") }
         let found = catalogue("two", "one")
         #expect(found.plugins.map(\.identifier) == ["org.two.c", "org.one.B", "org.one.a", "org.one.b"])
@@ -31,20 +31,20 @@ import Testing
         #expect(found["org.nobody"] == nil)
     }
 
-    @Test func theFolderNamesTheManifestThatCounts() throws {
+    @Test func manifestNamedAsItsFolderIsUsedAlone() throws {
         try install("all/a", "org.expected")
         try folder.file("all/a/other.plugin.json", ManifestText.of("org.other", scheme: "x"))
         #expect(catalogue("all").plugins.map(\.identifier) == ["org.expected"])
     }
 
-    @Test func whereItIsCalledOtherwiseAllOfThemCount() throws {
+    @Test func allManifestsAreUsedIfNoneIsNamedAsItsFolder() throws {
         try folder.file("all/a/one.plugin.json", ManifestText.of("org.one", scheme: "x"))
         try folder.file("all/a/two.plugin.json", ManifestText.of("org.two", scheme: "x"))
         try folder.file("all/direct.plugin.json", ManifestText.of("org.direct", scheme: "x"))
         #expect(catalogue("all").plugins.map(\.identifier) == ["org.one", "org.two", "org.direct"])
     }
 
-    @Test func whatIsHiddenOrDeeperOrNoManifestIsPassedOver() throws {
+    @Test func hiddenAndDeeperAndOtherFilesAreSkipped() throws {
         try install("all/.hidden", "org.hidden")
         try install("all/a/b", "org.deeper")
         try folder.file("all/.x.plugin.json", "{")
@@ -56,7 +56,7 @@ import Testing
         #expect(catalogue("all").problems.isEmpty)
     }
 
-    @Test func linkedFoldersAreFollowedAndOneManifestCountsOnce() throws {
+    @Test func linkedFoldersAreFollowedAndEachManifestCountsOnce() throws {
         try install("all/z", "org.z")
         try folder.link("all/a", to: "z")
         try install("elsewhere/b", "org.b")
@@ -67,7 +67,7 @@ import Testing
         #expect(found.problems.isEmpty)
     }
 
-    @Test func ofTwoWithOneIdentifierTheFirstCounts() throws {
+    @Test func firstPluginWithAnIdentifierWins() throws {
         try install("one/b", "org.x")
         try install("one/a", "org.x")
         try install("two/a", "org.x")
@@ -81,7 +81,7 @@ import Testing
                 })
     }
 
-    @Test func aMissingFolderIsWorthAWordWhereItWasNamed() {
+    @Test func missingFolderIsReportedOnlyIfItIsExpected() {
         #expect(catalogue("none", isExpected: false).problems.isEmpty)
         #expect(
             catalogue("none").problems.map(\.description)
@@ -95,12 +95,12 @@ import Testing
                 == [String](repeating: "a folder to be searched is named by an absolute path; write it so", count: 2))
     }
 
-    @Test func aFileIsNoFolderToSearch() throws {
+    @Test func fileAsSearchFolderIsReported() throws {
         try folder.file("file")
         #expect(catalogue("file").problems.map(\.detail) == ["the folder can't be searched for plugins: Not a directory"])
     }
 
-    @Test func theBadDoNotHinderTheGood() throws {
+    @Test func badPluginsDoNotPreventGoodOnes() throws {
         try install("all/good", "org.good")
         try folder.plugin("all/broken", "{\n  nonsense")
         try folder.folder("all/folder.plugin.json")
@@ -126,7 +126,7 @@ import Testing
                 ].map { folder($0) })
     }
 
-    @Test func nothingIsTakenFromAFolderThatOthersCanWrite() throws {
+    @Test func folderWritableByOthersIsNotSearched() throws {
         try install("all/a", "org.a")
         for mode in [0o777, 0o1777] as [UInt32] {
             try folder.chmod("all", mode)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func aHostOutOfRangeIsToldAndTheFolderOfAManifestMayBeginWithAnything() throws {
+    @Test func hostVersionOutOfRangeIsReported() throws {
         try folder.plugin("all/a", ManifestText.of("org.a", scheme: "x", more: ["hostVersions": "\">=99.0.0\""]))
         try folder.file("all/\u{301}.plugin.json", ManifestText.of("org.b", scheme: "x", more: ["hostVersions": "\">=0.1.0\""]))
         let found = catalogue("all")
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"))
-    func whatAnotherInstalledIsNotUsed() throws {
+    func pluginOfAnotherUserIsNotUsed() throws {
         try install("all/a", "org.a")
         try install("all/b", "org.b")
         try folder.chown("all/a/a.plugin.json", user: 54321)

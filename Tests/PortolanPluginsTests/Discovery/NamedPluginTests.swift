@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["mine/template", "mine/template/", "mine/template/template.plugin.json", "mine/../mine/./template"])
-    func itsFolderOrItsManifestMeansIt(name: String) throws {
+    func folderOrManifestNamesThePlugin(name: String) throws {
         try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
         let plugin = try catalogue().plugin(at: folder(name))
         #expect(plugin.manifestPath == folder("mine/template/template.plugin.json"))
@@ -27,7 +27,7 @@ import Testing
         #expect(try plugin.open().identifier == "org.portolan.template")
     }
 
-    @Test("A library means the manifest beside it that names it") func aLibraryMeansItsManifest() throws {
+    @Test("A library selects the manifest beside it that names it") func libraryPathSelectsItsManifest() throws {
         try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
         try folder.file("mine/template/another.plugin.json", ManifestText.of("org.portolan.other", scheme: "other", library: "other.so"))
         #expect(try catalogue().plugin(at: folder("mine/template/plugin.so")).identifier == "org.portolan.template")
@@ -35,7 +35,7 @@ import Testing
         #expect(try catalogue().plugin(at: folder("mine/template/link.so")).identifier == "org.portolan.template")
     }
 
-    @Test("A library without a manifest needs one, and which is said", arguments: ["tide.so", "tide.so.1.2", "tide"])
+    @Test("A library without a manifest is refused, and the error names the manifest to write", arguments: ["tide.so", "tide.so.1.2", "tide"])
     func aLibraryWithoutAManifestNeedsOne(name: String) throws {
         try folder.folder("mine")
         try folder.library("mine/\(name)", "template")
@@ -45,7 +45,7 @@ import Testing
                 + "write '\(folder("mine/tide.plugin.json"))' with \"library\": \"\(name)\"")
     }
 
-    @Test("A library beside a manifest that can't be read shows what is wrong with that") func aLibraryShowsWhatIsWrongWithItsManifest()
+    @Test("The error of a library shows what is wrong with its manifest") func unreadableManifestOfALibraryIsReported()
         throws
     {
         try folder.plugin("mine/template", "{", fixture: "template")
@@ -53,7 +53,7 @@ import Testing
         #expect(problem?.path == folder("mine/template/template.plugin.json") && problem?.line == 1)
     }
 
-    @Test("A system's library that is missing names where it was looked for, and what to do") func aMissingSystemLibraryNamesThePath()
+    @Test("The error of a missing system library names the searched folders and the remedy") func missingSystemLibraryNamesThePath()
         throws
     {
         let binding = #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#
@@ -73,7 +73,7 @@ import Testing
         #expect(named?.path == folder("installed/absent/absent.plugin.json"))
     }
 
-    @Test func aSourceFolderMeansTheInstalledOne() throws {
+    @Test func sourceFolderSelectsTheInstalledPlugin() throws {
         try folder.plugin("source/template", ManifestText.template())
         #expect(
             #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder("source/template")) }?.description
@@ -92,7 +92,7 @@ import Testing
         #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains("is denied by") == true)
     }
 
-    @Test func aManifestThatOthersCanChangeIsAWarningToo() throws {
+    @Test func manifestWritableByOthersIsAWarning() throws {
         try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
         try folder.chmod("mine/template/template.plugin.json", 0o666)
         #expect(
@@ -101,7 +101,7 @@ import Testing
             ])
     }
 
-    @Test func whatOthersCanChangeIsAWarning() throws {
+    @Test func folderWritableByOthersIsAWarning() throws {
         try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
         try folder.chmod("mine", 0o777)
         let plugin = try catalogue().plugin(at: folder("mine/template"))
@@ -113,7 +113,7 @@ import Testing
         #expect(PluginCatalogue.warnings(ofLibraryAt: folder("mine/template/plugin.so")) == plugin.warnings)
     }
 
-    @Test func pinsAndAgreementAndFolderHoldAllTheSame() throws {
+    @Test func namedPluginMustMatchPinIdentifierAndFolder() throws {
         let pin = ["sha256": "\"\(String(repeating: "0", count: 64))\""]
         try folder.plugin("mine/pinned", ManifestText.template(pin), fixture: "template")
         try folder.plugin("mine/other", ManifestText.of("org.portolan.x", scheme: "template"), fixture: "template")
@@ -130,7 +130,7 @@ import Testing
         ("empty", "empty", "no manifest NAME.plugin.json lies in this folder; write one, or name the library"),
         ("bad", "bad/bad.plugin.json", "'identifier' is missing"),
     ])
-    func whatIsNoPluginIsTold(name: String, culprit: String, words: String) throws {
+    func pathWithoutAPluginIsReported(name: String, culprit: String, words: String) throws {
         try folder.folder("empty")
         try folder.plugin("bad", "{}")
         let problem = #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder(name)) }
@@ -140,7 +140,7 @@ import Testing
 
     // MARK: By its library
 
-    @Test func aLibraryIsHeldToThePolicyToo() throws {
+    @Test func policyAppliesToANamedLibrary() throws {
         try folder.library("x.so", "template")
         #expect(try catalogue().open(libraryAt: folder("x.so")).identifier == "org.portolan.template")
         var (denying, pinning) = (PluginPolicy(), PluginPolicy())
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func aLibraryThatOthersCanChangeIsWorthAWord() throws {
+    @Test func libraryWritableByOthersIsAWarning() throws {
         try folder.library("x.so", "template")
         #expect(PluginCatalogue.warnings(ofLibraryAt: folder("x.so")).isEmpty)
         #expect(PluginCatalogue.warnings(ofLibraryAt: folder("none.so")).isEmpty)

@@ -37,7 +37,7 @@ import Testing
         #expect(error?.message.contains("\n") == false, sourceLocation: sourceLocation)
     }
 
-    @Test func aLibraryIsOpenedWhenItsSchemeIsFirstAskedFor() async throws {
+    @Test func libraryIsOpenedAtTheFirstRequestForItsScheme() async throws {
         try folder.plugin("all/broken", ManifestText.of("org.broken", scheme: "broken"))
         try folder.file("all/broken/plugin.so", "no library")
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
@@ -50,7 +50,7 @@ import Testing
         #expect(error?.message.contains("no shared library (ELF)") == true)
     }
 
-    @Test func aLibraryThatWentAwayMayComeBack() async throws {
+    @Test func removedLibraryMayComeBack() async throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let loader = loader()
         try folder.remove("all/template/plugin.so")
@@ -65,7 +65,7 @@ import Testing
         #expect(try await greeting(loader) == "Hello, sea!\n")
     }
 
-    @Test func whatFailedIsTriedAgainOnlyWhenItChanged() throws {
+    @Test func failedOpeningIsRetriedOnlyAfterAFileChanged() throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "descriptor")
         let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger)
         let first = #expect(throws: LoadError.self) { try source.makeHandlers() }
@@ -77,7 +77,7 @@ import Testing
         #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message.contains("MANIF-09") == true)
     }
 
-    @Test func whatFailedForOtherReasonsThanItsFilesIsTriedAgainAfterAWhile() throws {
+    @Test func failedOpeningIsRetriedAfterFiveSeconds() throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let clock = ManualClock()
         let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger, clock: clock)
@@ -92,7 +92,7 @@ import Testing
         #expect(try source.makeHandlers().count == 1)
     }
 
-    @Test func permissionsThatWereMendedAreSeen() async throws {
+    @Test func correctedPermissionsAreNoticed() async throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let loader = loader()
         for name in ["all/template/plugin.so", "all/template"] {
@@ -117,7 +117,7 @@ import Testing
             "its schemes are any, and those of its library plugin.so are template;"
         ),
     ])
-    func aManifestThatDisagreesWithItsLibraryIsToldSo(manifest: String, words: String) async throws {
+    func manifestThatDisagreesWithItsLibraryIsReported(manifest: String, words: String) async throws {
         try folder.plugin("all/a", manifest, fixture: "template")
         await expectFailure(loader(), "\(folder("all/a/a.plugin.json")): MANIF-02: \(words)")
     }
@@ -130,13 +130,13 @@ import Testing
         #expect(log.all.contains("debug org.portolan.variant: opened"))
     }
 
-    @Test func anInterposerThatCannotBeUsedHindersNobody() async throws {
+    @Test func unusableInterposerDoesNotPreventOtherPlugins() async throws {
         try folder.plugin("all/any", ManifestText.of("org.portolan.any", schemes: #""any""#))
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         #expect(try await greeting(loader()) == "Hello, sea!\n")
     }
 
-    @Test func aLibraryOutsideOfTheFolderIsRefused() async throws {
+    @Test func libraryOutsideTheFolderIsRefused() async throws {
         try folder.plugin("all/template", ManifestText.template())
         try folder.library("outside.so", "template")
         try folder.link("all/template/plugin.so", to: "../../outside.so")
@@ -149,14 +149,14 @@ import Testing
         await expectFailure(loader(), "MANIF-03")
     }
 
-    @Test func aLinkInsideOfTheFolderIsFine() async throws {
+    @Test func linkInsideTheFolderIsAccepted() async throws {
         try folder.plugin("all/template", ManifestText.template())
         try folder.library("all/template/real.so", "template")
         try folder.link("all/template/plugin.so", to: "real.so")
         #expect(try await greeting(loader()) == "Hello, sea!\n")
     }
 
-    @Test func onlyARegularFileIsALibrary() async throws {
+    @Test func libraryMustBeARegularFile() async throws {
         try folder.plugin("all/template", ManifestText.template())
         try folder.pipe("all/template/pipe")
         let words = "DESC-01: the library of org.portolan.template is no regular file; build or install it again"
@@ -170,14 +170,14 @@ import Testing
     // MARK: Pins
 
     /// The example of FIPS 180-4.
-    @Test func theDigestIsSHA256OfAllOfTheFile() throws {
+    @Test func digestIsSHA256OfTheWholeFile() throws {
         try folder.plugin("all/a", ManifestText.template())
         #expect(catalogue().plugins.first?.libraryDigest == nil)
         try folder.file("all/a/plugin.so", "abc")
         #expect(catalogue().plugins.first?.libraryDigest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 
-    @Test func aPinThatAgreesIsFine() async throws {
+    @Test func matchingPinIsAccepted() async throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let digest = try #require(catalogue().plugins.first?.libraryDigest)
         try folder.plugin("all/template", ManifestText.template(["sha256": "\"\(digest.uppercased())\""]))
@@ -186,7 +186,7 @@ import Testing
         #expect(try await greeting(loader(policy)) == "Hello, sea!\n")
     }
 
-    @Test func aPinThatDiffersIsToldWithBothDigests() async throws {
+    @Test func differingPinIsReportedWithBothDigests() async throws {
         let other = String(repeating: "0f", count: 32)
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let digest = try #require(catalogue().plugins.first?.libraryDigest)

@@ -35,11 +35,11 @@ import Testing
             ("{allow: ['org.portolan']}", []), ("{allow: ['*'], deny: ['org.portolan.t*']}", ["variant"]), ("{deny: ['*']}", []),
             ("{deny: ['org.portolan.templat', 'org.portolan.template.*']}", ["template", "variant"]),
         ] as [(String, [String])])
-    func listsSayWhoMayBeUsed(text: String, used: [String]) throws {
+    func allowAndDenyListsSelectPlugins(text: String, used: [String]) throws {
         #expect(catalogue(try policy(text)).plugins.filter { $0.problem == nil }.map(\.identifier) == used.map { "org.portolan.\($0)" })
     }
 
-    @Test func everyAllowListHasToHoldAndAnyDenyListIsEnough() throws {
+    @Test func pluginNeedsEveryAllowListAndNoDenyList() throws {
         let lists = try policy(
             "{allow: ['org.portolan.*']}", "{allow: ['org.portolan.template', 'org.portolan.variant']}", "{deny: ['org.portolan.variant']}")
         #expect(
@@ -52,7 +52,7 @@ import Testing
                 == ["the plugin org.portolan.template is not on the allow list of \(folder("policy-1.json")); add it there to use it"])
     }
 
-    @Test func listsOfAProgramHaveNoPlace() {
+    @Test func problemsOfInMemoryListsNameNoFile() {
         var policy = PluginPolicy()
         policy.denied = ["org.portolan.variant"]
         policy.allowLists = [["org.portolan.variant"]]
@@ -81,26 +81,26 @@ import Testing
         ("{settings: {a: {b: []}}}", ":1:20: 'settings.a.b' is an array, where a string, a number, true or false is needed"),
         ("{settings: {a: {b: NaN}}}", ":1:20: 'settings.a.b' is NaN, which is beyond a double"),
     ])
-    func aPolicyThatCannotBeReadForbidsEverything(text: String, words: String) throws {
+    func unreadablePolicyForbidsEveryPlugin(text: String, words: String) throws {
         let found = catalogue(try policy("{allow: ['*']}", text))
         let line = "no plugin is used while the policy cannot be: \(folder("policy-1.json"))\(words)"
         #expect(found.problems.map(\.detail) == [line, line])
     }
 
-    @Test func aPolicyThatIsNotThereSaysNothing() {
+    @Test func missingPolicyFileIsIgnored() {
         var policy = PluginPolicy()
         policy.add(contentsOf: folder("none/plugins.json"))
         #expect(policy.problem == nil && catalogue(policy).problems.isEmpty)
     }
 
-    @Test func aPolicyThatIsAFolderForbidsEverything() {
+    @Test func folderAsPolicyIsAProblem() {
         var policy = PluginPolicy()
         policy.add(contentsOf: folder("all"))
         #expect(policy.problem?.description == "\(folder("all")): the policy can't be read: Is a directory")
     }
 
     @Test(arguments: ["config/policy.json", "config"])
-    func aPolicyThatOthersCanChangeForbidsEverything(open: String) throws {
+    func policyWritableByOthersForbidsEveryPlugin(open: String) throws {
         try folder.file("config/policy.json", "{}")
         try folder.chmod(open, 0o777)
         var policy = PluginPolicy()
@@ -116,7 +116,7 @@ import Testing
         try #require(catalogue(policy)["org.portolan.template"]).configuration(settings).json
     }
 
-    @Test func theLaterAndTheNearerCount() throws {
+    @Test func laterAndMoreSpecificSettingsWin() throws {
         #expect(try settings(PluginPolicy()) == #"{"greeting":"Hi"}"#)
         let first = "{settings: {'org.portolan.template': {greeting: 'Ahoy', times: 2}, 'org.portolan.variant': {greeting: 7}}}"
         let second = "{settings: {'org.portolan.template': {times: 3, must: true}}}"
@@ -141,13 +141,13 @@ import Testing
         ("{times: '1'}", "the setting 'times' of org.portolan.template is a string, where an integer is needed"),
         ("{Times: 1}", "the setting 'Times' of org.portolan.template is not declared in the manifest; it has greeting, must, times"),
     ])
-    func aSettingThatThePluginDoesNotTakeIsToldWhenItIsNeeded(values: String, words: String) throws {
+    func invalidSettingIsReportedWhenItIsUsed(values: String, words: String) throws {
         let policy = try policy("{settings: {'org.portolan.template': \(values)}}")
         #expect(catalogue(policy).problems.isEmpty)
         #expect(#expect(throws: PluginProblem.self) { try settings(policy) }?.detail == words)
     }
 
-    @Test func aRequiredSettingHasToBeGiven() throws {
+    @Test func requiredSettingNeedsAValue() throws {
         let settings = #"{"key": {"type": "string", "required": true}, "other": {"type": "integer", "required": true, "default": 1}}"#
         try folder.plugin("all/template", ManifestText.template(["settings": settings]))
         let plugin = try #require(catalogue(PluginPolicy())["org.portolan.template"])
@@ -156,7 +156,7 @@ import Testing
         #expect(try plugin.configuration([("key", .text("k"))]).json == #"{"key":"k","other":1}"#)
     }
 
-    @Test func aSettingOfNobodyIsToldSo() throws {
+    @Test func settingOfUnknownPluginOrNameIsReported() throws {
         var catalogue = catalogue(PluginPolicy())
         #expect(
             #expect(throws: PluginProblem.self) { try catalogue.set("a", of: "org.nobody", to: "1") }?.description

@@ -78,12 +78,12 @@ import Testing
     // MARK: New file
 
     @Test(arguments: [true, false])
-    func newLoadsGoToTheNewFile(_ copying: Bool) async throws {
+    func newLoadsUseTheNewFile(_ copying: Bool) async throws {
         let plugin = try serve(copying: copying)
         #expect(try await text() == "1 ")
         for number in [2, 3, 1, 2] {
             try build(number)
-            #expect(try await text() != "\(number) ", "nothing changes before it is reloaded")
+            #expect(try await text() != "\(number) ", "nothing changes before the reload")
             try await reload(plugin)
             #expect(try await text() == "\(number) ")
         }
@@ -95,7 +95,7 @@ import Testing
             ])
     }
 
-    @Test func aFileThatDidNotChangeStartsAnotherInstance() async throws {
+    @Test func reloadOfAnUnchangedFileStartsAnotherInstance() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
         try await reload(plugin)
@@ -104,7 +104,7 @@ import Testing
         #expect(log.all.count { $0.hasSuffix("1 begins") } == 2)
     }
 
-    @Test func whatWasNeverOpenedIsOpenedByAReload() async throws {
+    @Test func reloadOpensAPluginThatWasNeverOpened() async throws {
         let plugin = try serve()
         try build(2)
         try await reload(plugin)
@@ -112,14 +112,14 @@ import Testing
         #expect(!log.all.contains { $0.contains("1 begins") })
     }
 
-    @Test func theManifestIsReadAgain() async throws {
+    @Test func reloadReadsTheManifestAgain() async throws {
         let plugin = try serve()
         try folder.plugin("all/generation", Self.manifest(["version": "\"2.0.0\""]))
         try await reload(plugin)
         #expect(plugin.plugin.manifest.version.description == "2.0.0")
     }
 
-    @Test func aPlaceThatWasTakenOutStaysSo() async throws {
+    @Test func unregisteredPluginIsNotReloaded() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
         await plugin.unregister().finished()
@@ -128,7 +128,7 @@ import Testing
         #expect(registry.handlers.isEmpty)
     }
 
-    @Test func aCatalogueGivesThePlacesOfItsPlugins() async throws {
+    @Test func registeringACatalogueReturnsItsPlugins() async throws {
         _ = try serve()
         try folder.plugin("all/other", ManifestText.template())
         let plugins = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
@@ -161,16 +161,16 @@ import Testing
         return Set(text.split(separator: " "))
     }
 
-    @Test func aRunningLoadFinishesOnTheOldOneWhichThenEnds() async throws {
+    @Test func runningLoadFinishesOnTheOldPluginWhichThenEnds() async throws {
         #expect(try await readAcrossReload(copying: false) { try build(2) } == ["1"])
     }
 
     /// The mapped file is a copy, so a write to the original does not affect the running load.
-    @Test func whatIsWrittenOverTheFileDoesNotReachALoadThatRunsOnACopy() async throws {
+    @Test func overwritingTheFileDoesNotAffectALoadThatUsesACopy() async throws {
         #expect(try await readAcrossReload(copying: true) { try writeOver(with: 2, isCut: true) } == ["1"])
     }
 
-    @Test func aFileThatWasWrittenOverIsOpenedAsACopy() async throws {
+    @Test func overwrittenFileIsOpenedAsACopy() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
         for number in [2, 3] {
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestFolder.canGiveAway, "root writes everywhere"))
-    func aFileThatWasWrittenOverWhereNoCopyCanBeMadeIsNotOpened() async throws {
+    func overwrittenFileIsRefusedIfNoCopyCanBeMade() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
         try writeOver(with: 1, isCut: false)
@@ -192,7 +192,7 @@ import Testing
 
     // MARK: Broken new file
 
-    @Test func aBrokenNewFileLeavesTheOldOneServing() async throws {
+    @Test func oldPluginKeepsServingIfTheNewFileIsBroken() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
         try folder.library(Self.library, "descriptor-missing_symbol")
@@ -219,7 +219,7 @@ import Testing
     }
 
     /// If the linker mapped pages beyond the end of the file, the first access would raise SIGBUS.
-    @Test func aLibraryThatIsCutShortIsRefusedWhereverItIsCut() throws {
+    @Test func truncatedLibraryIsRefusedAtEveryLength() throws {
         try folder.library("cut.so", "generation-1")
         let path = folder("cut.so")
         let length = try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64)
@@ -239,7 +239,7 @@ import Testing
         #expect(enough > 0x2000 && enough <= length)
     }
 
-    @Test func spellingsOfANameDifferAndLeadToTheSameFile() {
+    @Test func spellingsOfAPathDifferButNameTheSameFile() {
         let spellings = (1...1000).map { LibraryNames.spelling($0, of: "/a/b.so") }
         #expect(Set(spellings).count == 1000)
         #expect(spellings.prefix(3) == ["/a/./b.so", "/a//./b.so", "/a/././b.so"])
@@ -261,7 +261,7 @@ import Testing
 
     // MARK: Many loads
 
-    @Test func aThousandLoadsDuringTenReloadsLoseNothing() async throws {
+    @Test func thousandLoadsDuringTenReloadsLoseNothing() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
         let newest = ConditionLock(1)
@@ -273,7 +273,7 @@ import Testing
                         let least = newest.withLock { $0 }
                         let text = String(decoding: try await loader.data(from: "generation://\(number + 1)").0, as: UTF8.self)
                         let builds = Set(text.split(separator: " "))
-                        #expect(builds.count == 1, "one load is of one build")
+                        #expect(builds.count == 1, "one load uses one build")
                         #expect(text.count { $0 == " " } == number + 1)
                         #expect(builds.first.flatMap { Int($0) } ?? 0 >= least)
                     }

@@ -25,7 +25,7 @@ import Testing
         ("echo:size?bytes=0", []),
         ("echo:size?bytes=600", Echo.pattern(0..<600)),
     ])
-    func theBytesAreTheOnesThatWereAskedFor(_ url: String, _ bytes: [UInt8]?) throws {
+    func responseHasTheRequestedBytes(_ url: String, _ bytes: [UInt8]?) throws {
         let client = try Echo.run(url)
         guard let bytes else { return #expect(client.error?.code == .badURL) }
         #expect(client.bytes == bytes)
@@ -33,7 +33,7 @@ import Testing
         #expect(client.events.last == .finished)
     }
 
-    @Test func eachAnswerHasItsType() throws {
+    @Test func eachResponseHasItsMediaType() throws {
         for (url, type, charset) in [
             ("echo:text", "text/plain", "utf-8" as String?), ("echo:bytes", "application/octet-stream", nil),
             ("echo:size?bytes=1", "application/octet-stream", nil), ("echo:request", "application/json", nil),
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func theHeadIsAsTheParametersSay() throws {
+    @Test func parametersSetTheResponseHead() throws {
         let client = try Echo.run("echo:text?text=abc&status=404&name=sea%20chart.txt&field=X-A:1&field=x-a:%20%C3%BC%20&field=B:")
         let response = try #require(client.response)
         #expect(response.status?.code == 404)
@@ -56,7 +56,7 @@ import Testing
         #expect(try response.fields[#require(HTTPField.Name("B"))] == "")
     }
 
-    @Test func theEventsComeInOrder() throws {
+    @Test func eventsArriveInOrder() throws {
         let steps = LoadStep.allCases.map { "step=\($0)" }.joined(separator: "&")
         let client = try Echo.run("echo:text?text=abcde&piece=2&interim=103&interim=102&trailer=X-T:%20v&trailer=u:w&\(steps)")
         let before: [RecordingClient.Event] = LoadStep.allCases.map { .step($0) } + [.interim(103), .interim(102)]
@@ -65,7 +65,7 @@ import Testing
         #expect(try client.trailers?[#require(HTTPField.Name("u"))] == "w")
     }
 
-    @Test func piecesAreAsLargeAsAsked() throws {
+    @Test func piecesHaveTheRequestedSize() throws {
         let client = try Echo.run("echo:size?bytes=1000&piece=300")
         #expect(client.events == [.response(1000), .data(300), .data(300), .data(300), .data(100), .finished])
         #expect(client.bytes == Echo.pattern(0..<1000))
@@ -74,26 +74,26 @@ import Testing
         #expect(whole.bytes == Echo.pattern(0..<70000))
     }
 
-    @Test func thePropertyGoesBeforeTheParameter() throws {
+    @Test func propertyTakesPrecedenceOverTheParameter() throws {
         let client = try Echo.run("echo:text?text=abc&piece=3") { $0.properties["org.portolan.echo.piece"] = .integer(1) }
         #expect(client.events == [.response(3), .data(1), .data(1), .data(1), .finished])
     }
 
     @Test(arguments: [PropertyValue.text("1"), .real(1), .truth(true), .bytes([1]), .integer(0), .integer(1_048_577)])
-    func aPropertyOfAWrongKindIsNamed(_ value: PropertyValue) throws {
+    func propertyOfTheWrongKindIsNamedInTheError(_ value: PropertyValue) throws {
         let client = try Echo.run("echo:text") { $0.properties["org.portolan.echo.piece"] = value }
         #expect(client.error?.code == .badRequest)
         #expect(client.error?.message.contains("org.portolan.echo.piece") == true)
         #expect(client.events.count == 1)
     }
 
-    @Test func waitsAreWaited() throws {
+    @Test func waitAndPauseDelayTheResponse() throws {
         let clock = ContinuousClock()
         #expect(try clock.measure { try Echo.run("echo:text?wait=30") } >= .milliseconds(30))
         #expect(try clock.measure { try Echo.run("echo:text?text=abc&piece=1&pause=20") } >= .milliseconds(40))
     }
 
-    @Test func theLengthIsAsTheParameterSays() throws {
+    @Test func parameterSetsTheExpectedLength() throws {
         #expect(try Echo.run("echo:text?text=abc&length=unknown").events == [.response(nil), .data(3), .finished])
         #expect(try Echo.run("echo:text?text=abc&length=3").events == [.response(3), .data(3), .finished])
         let short = try Echo.run("echo:text?text=abc&length=4")
@@ -104,7 +104,7 @@ import Testing
         #expect(long.error?.code == .badResponse)
     }
 
-    @Test func aCutBreaksOff() throws {
+    @Test func cutTruncatesTheBody() throws {
         for (cut, pieces) in [(0, []), (1, [1]), (2, [2]), (3, [2, 1]), (5, [2, 2, 1])] {
             let client = try Echo.run("echo:text?text=abcde&piece=2&cut=\(cut)&trailer=a:b")
             #expect(client.events.dropLast() == [.response(5)] + pieces.map { .data($0) })
@@ -117,7 +117,7 @@ import Testing
         "text?text=abc&cut=0", "size?bytes=1099511627776", "upload", "sink", "request", "challenge?user=u&password=p",
         "bytes?base64=AAAA&trailer=a:b",
     ])
-    func aHeadHasNoBody(_ url: String) throws {
+    func responseToHEADHasNoBody(_ url: String) throws {
         let client = RecordingClient(onChallenge: { $0.answer(.use(.password(user: "u", password: "p"))) })
         try Echo.run("echo:\(url)", client) { $0.method = .head }
         #expect(client.response != nil)
@@ -126,7 +126,7 @@ import Testing
         #expect(client.events.last == .finished)
     }
 
-    @Test func theRequestIsToldAsJSON() throws {
+    @Test func requestIsReportedAsJSON() throws {
         let client = try Echo.run("echo://us%65r:pass@host.example:81/request?name=a#part") {
             $0.method = try #require(HTTPRequest.Method("BREW"))
             $0.fields.append(HTTPField(name: try #require(HTTPField.Name("X-A")), value: "\"\\\tx"))
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: [([255], "/w=="), ([255, 0], "/wA="), ([255, 0, 1], "/wAB"), ([255, 0, 1, 2], "/wABAg==")])
-    func aBodyThatIsNoTextIsToldInBase64(_ body: [UInt8], _ base64: String) throws {
+    func binaryBodyIsReportedInBase64(_ body: [UInt8], _ base64: String) throws {
         let client = try Echo.run("echo:") { $0.body = .bytes(body) }
         #expect(client.text.hasSuffix(#""body":null,"bodyBase64":"\#(base64)","length":\#(body.count)}"#))
     }

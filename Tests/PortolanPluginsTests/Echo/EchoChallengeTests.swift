@@ -18,7 +18,7 @@ import Testing
         })
     }
 
-    @Test func theRightPasswordIsGreeted() throws {
+    @Test func rightPasswordIsAccepted() throws {
         let client = try Echo.run(Self.url, answering([Self.right]))
         #expect(client.events == [.challenge(failures: 0), .response(12), .data(12), .finished])
         #expect(client.text == "Hello, u ser")
@@ -27,14 +27,14 @@ import Testing
     @Test(arguments: [
         ("u ser", "s3cr3"), ("u ser", "s3cr3tt"), ("u ser", ""), ("", "s3cr3t"), ("u", "s3cr3t"), ("U ser", "s3cr3t"), ("u ser", "s3cr3\0"),
     ])
-    func anotherOneIsWrong(_ user: String, _ password: String) throws {
+    func wrongCredentialIsChallengedAgain(_ user: String, _ password: String) throws {
         let client = try Echo.run(Self.url, answering([.use(.password(user: user, password: password)), Self.right]))
         #expect(client.events.prefix(2) == [.challenge(failures: 0), .challenge(failures: 1)])
         #expect(client.events.last == .finished)
     }
 
     @Test(arguments: [(nil, 3), (1, 1), (100, 100)])
-    func wrongAnswersComeToAnEnd(_ attempts: Int?, _ expected: Int) throws {
+    func wrongCredentialsFailAfterTheLimit(_ attempts: Int?, _ expected: Int) throws {
         let seen = Mutex<[LoadError?]>([])
         let client = RecordingClient(onChallenge: { challenge in
             seen.withLock { $0.append(challenge.previousError) }
@@ -53,13 +53,13 @@ import Testing
         (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
         (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
     ])
-    func everyOtherAnswerFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {
+    func everyOtherDispositionFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {
         let client = try Echo.run(Self.url, answering([answer]))
         #expect(client.events.count == 2)
         #expect(client.error?.code == code)
     }
 
-    @Test func theSpaceIsTheURLs() throws {
+    @Test func protectionSpaceComesFromTheURL() throws {
         for (url, host, port, realm) in [
             ("echo:challenge?user=&password=", "", nil as Int?, nil as String?),
             ("echo://host.example:81/challenge?user=&password=&realm=h%C3%A4fen", "host.example", 81, "häfen"),
@@ -76,15 +76,15 @@ import Testing
         }
     }
 
-    @Test func anAnswerLaterIsWaitedFor() throws {
-        let attempt = try Echo.start(Self.url)
-        attempt.client.waitForChallenge().answer(Self.right)
-        attempt.waitUntilEnded()
-        #expect(attempt.client.events.last == .finished)
+    @Test func lateResponseToAChallengeIsAccepted() throws {
+        let load = try Echo.start(Self.url)
+        load.client.waitForChallenge().answer(Self.right)
+        load.waitUntilEnded()
+        #expect(load.client.events.last == .finished)
     }
 
     @Test(arguments: ["user=u", "password=p", "", "user=s3cr3t%FF&password=p", "user=u&password=s3cr3t&attempts=0"])
-    func aQuestionWithoutAnAnswerIsABadURL(_ query: String) throws {
+    func challengeWithoutACompleteCredentialIsABadURL(_ query: String) throws {
         let client = try Echo.run("echo:challenge?\(query)")
         #expect(client.error?.code == .badURL)
         #expect(client.error?.message.contains("s3cr3t") == false)

@@ -11,14 +11,14 @@ import Testing
 
     /// All codes except those that are reserved for the host.
     @Test(arguments: LoadError.Code.published.filter { !hostCodes.contains($0.code) }.map(\.name))
-    func everyPublishedCodeCanBeHad(_ name: String) throws {
+    func everyPublishedCodeCanBeRequested(_ name: String) throws {
         let client = try Echo.run("echo:fail?code=\(name)")
         #expect(client.error?.code.description == name)
         #expect(client.error?.domain == nil)
         #expect(client.events.count == 1)
     }
 
-    @Test func aFailureComesAfterSoManyBytes() throws {
+    @Test func failureComesAfterTheRequestedBytes() throws {
         let client = try Echo.run("echo:fail?code=notFound&after=5&piece=3&message=the%20%C3%BC%20sank")
         #expect(client.events.dropLast() == [.response(nil), .data(3), .data(2)])
         #expect(client.bytes == Echo.pattern(0..<5))
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [Int32.min, -1, 0, 7, .max])
-    func aDomainHasNumbersOfItsOwn(_ number: Int32) throws {
+    func errorDomainHasItsOwnCodes(_ number: Int32) throws {
         let error = try Echo.run("echo:fail?code=\(number)&domain=org.example.tide").error
         #expect(error?.code.rawValue == number)
         #expect(error?.domain == "org.example.tide")
@@ -103,7 +103,7 @@ import Testing
         ("echo:challenge?user=&password=&attempts=101", "'attempts'", "1 to 100"),
         ("echo:text?" + String(repeating: "interim=103&", count: 257), "256", "parameters"),
     ])
-    func whatIsWrongIsNamed(_ url: String, _ wrong: String, _ allowed: String) throws {
+    func errorNamesTheWrongPartOfTheURL(_ url: String, _ wrong: String, _ allowed: String) throws {
         let client = try Echo.run(url)
         let error = try #require(client.error)
         #expect(client.events.count == 1)
@@ -112,7 +112,7 @@ import Testing
         #expect(error.message.utf8.count < 1000)
     }
 
-    @Test func asManyParametersAsAreAllowed() throws {
+    @Test func maximumNumberOfParametersIsAccepted() throws {
         let client = try Echo.run("echo:text?" + String(repeating: "field=a:b&", count: 256))
         #expect(client.response?.fields.count == 256)
     }

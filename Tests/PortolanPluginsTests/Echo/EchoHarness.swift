@@ -16,9 +16,9 @@ enum Echo {
         _ change: (inout Request) throws -> Void = { _ in },
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> RecordingClient {
-        let attempt = try start(url, client, of: other, change)
-        attempt.waitUntilEnded()
-        #expect(attempt.violations.isEmpty, sourceLocation: sourceLocation)
+        let load = try start(url, client, of: other, change)
+        load.waitUntilEnded()
+        #expect(load.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
         return client
     }
@@ -30,10 +30,10 @@ enum Echo {
     ) throws -> TestHandlerLoad {
         var request = try Request(url)
         try change(&request)
-        let attempt = try TestHandlerLoad(other ?? plugin.get(), request, client: client)
-        box?.attempt = attempt.attempt
-        attempt.start()
-        return attempt
+        let load = try TestHandlerLoad(other ?? plugin.get(), request, client: client)
+        box?.handlerLoad = load.handlerLoad
+        load.start()
+        return load
     }
 
     /// Loads `url` until the events meet the condition, stops the load, and waits until the plugin is idle.
@@ -41,11 +41,11 @@ enum Echo {
         _ url: String, _ client: RecordingClient = RecordingClient(), body: Body? = nil, when condition: ([RecordingClient.Event]) -> Bool
     ) throws -> [RecordingClient.Event] {
         let own = try Fixtures.plugin("echo")
-        let attempt = try start(url, client, of: own) { $0.body = body }
+        let load = try start(url, client, of: own) { $0.body = body }
         client.wait(until: condition)
-        attempt.attempt.end(with: PluginCancelTests.cancelled)
+        load.handlerLoad.end(with: PluginCancelTests.cancelled)
         own.waitUntilIdle()
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
         return client.events
     }
 

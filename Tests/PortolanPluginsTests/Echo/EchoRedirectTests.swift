@@ -21,7 +21,7 @@ import Testing
         ("echo:loop?status=308&wait=1", "echo:loop?status=308&wait=1", 308),
         ("echo://user:secret@host.example:81/loop", "echo://host.example:81/loop", 302),
     ])
-    func aRedirectLeadsThere(_ url: String, _ target: String, _ status: Int) throws {
+    func redirectHasTheRequestedTargetAndStatus(_ url: String, _ target: String, _ status: Int) throws {
         let client = try Echo.run(url, Self.taking()) { $0.properties["org.example.kept"] = .integer(7) }
         #expect(client.events == [.redirect(target)])
         #expect(client.redirect?.properties["org.example.kept"] == .integer(7))
@@ -29,7 +29,7 @@ import Testing
         #expect(client.redirectResponse?.fields[.location] == target)
     }
 
-    @Test func aRedirectThatIsNotTakenIsDelivered() throws {
+    @Test func unfollowedRedirectIsDelivered() throws {
         let client = try Echo.run("echo:redirect?to=data:,x&field=X-A:b&piece=4&trailer=t:u")
         #expect(client.events == [.redirect("data:,x"), .response(7), .data(4), .data(3), .trailers, .finished])
         #expect(client.text == "data:,x")
@@ -38,7 +38,7 @@ import Testing
         #expect(try client.redirectResponse?.fields[#require(HTTPField.Name("X-A"))] == "b")
     }
 
-    @Test func whatComesBeforeAResponseComesBeforeARedirect() throws {
+    @Test func stepsAndInterimResponsesPrecedeTheRedirect() throws {
         let client = try Echo.run("echo:redirect?to=data:,x&interim=103&step=connected", Self.taking())
         #expect(client.events == [.step(.connected), .interim(103), .redirect("data:,x")])
     }
@@ -48,13 +48,13 @@ import Testing
         "to=data:,x&times=0",
         "to=data:,x&times=10001", "to=data:,x&status=299", "to=data:,x&status=400", "to=%FF:",
     ])
-    func aTargetThatIsNoneIsABadURL(_ query: String) throws {
+    func invalidRedirectTargetIsABadURL(_ query: String) throws {
         let client = try Echo.run("echo:redirect?\(query)")
         #expect(client.error?.code == .badURL)
         #expect(client.events.count == 1)
     }
 
-    @Test func aMessageQuotesNoTarget() throws {
+    @Test func errorMessageDoesNotQuoteTheTarget() throws {
         for target in ["u:s3cr3t@x%20y", "//u:s3cr3t@x", "u:s3cr3t@%zz"] {
             let client = try Echo.run("echo:redirect?to=\(target)")
             #expect(client.error?.code == .badURL)

@@ -19,26 +19,26 @@ import Testing
             ("echo:hang?status=200&type=text/plain&length=7", [.response(7)]),
             ("echo:challenge?user=u&password=p", [.challenge(failures: 0)]),
         ] as [(String, [RecordingClient.Event])])
-    func aWaitEnds(_ url: String, _ events: [RecordingClient.Event]) throws {
+    func stopEndsAWait(_ url: String, _ events: [RecordingClient.Event]) throws {
         #expect(try Echo.stop(url) { $0 == events } == events + [Self.cancelled])
     }
 
     @Test(arguments: ["upload", "sink", "request"])
-    func aWaitForTheBodyEnds(_ command: String) throws {
+    func stopEndsAWaitForTheBody(_ command: String) throws {
         let source = HandFedBody()
         source.feed([1])
         let events = try Echo.stop("echo:\(command)", body: source.body(length: nil)) { $0.contains(.sent(1)) }
         #expect(events.last == Self.cancelled)
     }
 
-    @Test func aWaitForTheReaderEnds() throws {
+    @Test func stopEndsAWaitForTheClient() throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
         #expect(try Echo.stop("echo:size?bytes=1099511627776", client) { $0.count == 2 }.count == 3)
     }
 
     /// The caller cancels from inside the event, or on another thread during the event.
     @Test(arguments: [true, false])
-    func aStopAtEachEventIsTheLastThing(_ isInside: Bool) throws {
+    func noEventFollowsAStopAtAnyEvent(_ isInside: Bool) throws {
         let url = "echo:upload?step=connected&interim=103&trailer=a:b&piece=1"
         let body = Body.bytes([1, 2])
         let count = try Echo.run(url) { $0.body = body }.events.count
@@ -48,28 +48,28 @@ import Testing
             let client = RecordingClient { index, _ in
                 guard index == stop else { return .keepGoing }
                 if isInside {
-                    box.attempt?.end(with: PluginCancelTests.cancelled)
+                    box.handlerLoad?.end(with: PluginCancelTests.cancelled)
                 } else {
                     box.endElsewhere(with: PluginCancelTests.cancelled)
                 }
                 return .keepGoing
             }
             let plugin = try Fixtures.plugin("echo")
-            let attempt = try Echo.start(url, client, of: plugin, heldIn: box) { $0.body = body }
-            attempt.waitUntilEnded()
+            let load = try Echo.start(url, client, of: plugin, heldIn: box) { $0.body = body }
+            load.waitUntilEnded()
             plugin.waitUntilIdle()
-            box.attempt = nil
+            box.handlerLoad = nil
             #expect(client.events.count == stop + 2 && client.events.last == Self.cancelled, "event \(stop): \(client.events)")
-            #expect(attempt.violations.isEmpty)
+            #expect(load.violations.isEmpty)
         }
     }
 
-    @Test func oneThatHangsHoldsUpNoOther() throws {
+    @Test func hangingLoadDoesNotBlockOthers() throws {
         let plugin = try Fixtures.plugin("echo")
         let hanging = try Echo.start("echo:hang", of: plugin)
         hanging.client.wait { $0.count == 1 }
         #expect(try Echo.run("echo:text?text=a", of: plugin).text == "a")
-        hanging.attempt.end(with: PluginCancelTests.cancelled)
+        hanging.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
     }
 }

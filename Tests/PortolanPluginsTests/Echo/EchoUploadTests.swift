@@ -9,7 +9,7 @@ import Testing
 /// The commands that read an upload body.
 @Suite(.timeLimit(.minutes(2))) struct EchoUploadTests {
     @Test(arguments: [0, 1, 65536, 200_000])
-    func anUploadComesBack(_ count: Int) throws {
+    func uploadIsEchoed(_ count: Int) throws {
         let body = Echo.pattern(0..<count)
         let client = try Echo.run("echo:upload") {
             $0.method = .put
@@ -25,42 +25,42 @@ import Testing
     }
 
     @Test(arguments: ["", "text", "text/", "te xt/plain", "text/plain/x", ";", "a/b;charset=;"])
-    func aContentTypeThatIsMalformedIsNotRepeated(_ type: String) throws {
+    func malformedContentTypeIsNotEchoed(_ type: String) throws {
         let client = try Echo.run("echo:upload") { $0.fields[.contentType] = type }
         #expect(client.response?.mimeType?.essence == (type == "a/b;charset=;" ? "a/b" : "application/octet-stream"))
         #expect(client.response?.textEncodingName == nil)
         #expect(client.events.last == .finished)
     }
 
-    @Test func eachPieceComesBackBeforeTheNextIsRead() throws {
+    @Test func eachPieceIsEchoedBeforeTheNextIsRead() throws {
         let source = HandFedBody()
-        let attempt = try Echo.start("echo:upload") { $0.body = source.body(length: nil) }
-        let client = attempt.client
+        let load = try Echo.start("echo:upload") { $0.body = source.body(length: nil) }
+        let client = load.client
         client.wait { $0 == [.response(nil)] }
         source.feed([1, 2, 3])
         client.wait { $0.count == 3 }
         source.feed([4])
         client.wait { $0.count == 5 }
         source.finish()
-        attempt.waitUntilEnded()
+        load.waitUntilEnded()
         #expect(client.events == [.response(nil), .sent(3), .data(3), .sent(4), .data(1), .step(.requestSent), .finished])
         #expect(client.bytes == [1, 2, 3, 4])
     }
 
-    @Test func aSlowReaderHoldsTheUploadUp() throws {
+    @Test func slowClientDelaysTheUpload() throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
-        let attempt = try Echo.start("echo:upload?piece=2", client) { $0.body = .bytes([1, 2, 3, 4]) }
+        let load = try Echo.start("echo:upload?piece=2", client) { $0.body = .bytes([1, 2, 3, 4]) }
         client.wait { $0.contains(.data(2)) }
         #expect(!client.events.contains(.sent(4)))
-        attempt.attempt.resume()
+        load.handlerLoad.resume()
         client.wait { $0.filter { $0 == .data(2) }.count == 2 }
-        attempt.attempt.resume()
-        attempt.waitUntilEnded()
+        load.handlerLoad.resume()
+        load.waitUntilEnded()
         #expect(client.bytes == [1, 2, 3, 4])
     }
 
     @Test(arguments: ["upload", "sink", "request"])
-    func aBodyThatFailsFailsTheLoadWithItsCause(_ command: String) throws {
+    func failingBodyFailsTheLoadWithItsCause(_ command: String) throws {
         let source = HandFedBody()
         source.feed([1])
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
@@ -69,19 +69,19 @@ import Testing
         #expect((client.error?.cause as? LoadError)?.message == "the disk went away")
     }
 
-    @Test func theSinkCounts() throws {
+    @Test func sinkCountsTheBytes() throws {
         let client = try Echo.run("echo:sink?piece=1000") { $0.body = .bytes(Echo.pattern(0..<2500)) }
         #expect(client.text == "2500")
         #expect(client.events.prefix(4) == [.sent(1000), .sent(2000), .sent(2500), .step(.requestSent)])
         #expect(try Echo.run("echo:sink").text == "0")
     }
 
-    @Test func aStepThatWasAskedForIsNotReachedTwice() throws {
+    @Test func requestedStepIsReportedOnce() throws {
         let client = try Echo.run("echo:sink?step=requestSent")
         #expect(client.events.filter { $0 == .step(.requestSent) }.count == 1)
     }
 
-    @Test func theReportTakesSoMuchAndNoMore() throws {
+    @Test func reportIsLimitedByTheSetting() throws {
         let plugin = try Fixtures.plugin("echo", PluginConfiguration(json: #"{"maximumEcho": 4}"#))
         #expect(try Echo.run("echo:", of: plugin) { $0.body = .text("abcd") }.text.contains(#""body":"abcd""#))
         let large = try Echo.run("echo:", of: plugin) { $0.body = .text("abcde") }
@@ -94,14 +94,14 @@ import Testing
         #expect(try Echo.run("echo:", of: plugin) { $0.body = source.body(length: nil) }.error?.code == .limitExceeded)
     }
 
-    @Test func withoutASettingTheReportTakesAMebibyte() throws {
+    @Test func reportIsLimitedToAMebibyteByDefault() throws {
         let body = [UInt8](repeating: 0x61, count: 1 << 20)
         #expect(try Echo.run("echo:request") { $0.body = .bytes(body) }.events.last == .finished)
         #expect(try Echo.run("echo:request") { $0.body = .bytes(body + [1]) }.error?.code == .limitExceeded)
     }
 
     @Test(arguments: [#""4""#, "-1", "1073741825", "0.5", "true"])
-    func aSettingThatIsWrongIsNamed(_ value: String) {
+    func invalidSettingIsNamedInTheError(_ value: String) {
         let error = #expect(throws: LoadError.self) {
             try Fixtures.plugin("echo", PluginConfiguration(json: #"{"maximumEcho": \#(value)}"#))
         }
@@ -109,7 +109,7 @@ import Testing
         #expect(error?.message.contains("'maximumEcho'") == true)
     }
 
-    @Test func instancesShareNothing() throws {
+    @Test func instancesShareNoSettings() throws {
         let small = try Fixtures.plugin("echo", PluginConfiguration(json: #"{"maximumEcho": 0}"#))
         #expect(try Echo.run("echo:", of: small) { $0.body = .text("a") }.error?.code == .limitExceeded)
         #expect(try Echo.run("echo:") { $0.body = .text("a") }.events.last == .finished)

@@ -15,8 +15,8 @@ import Testing
     private static let noise = GzipSample().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
     private static let pieces = noise.pieces(of: 100_000)
 
-    private func inner(_ answer: StubAnswer) -> any ProtocolHandler {
-        PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in answer }
+    private func inner(_ response: StubAnswer) -> any ProtocolHandler {
+        PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in response }
     }
 
     // MARK: Pause
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// The plugin pauses the inner load by not pulling, and the buffered bytes are bounded (NEST-04).
-    @Test func aPauseReachesTheInnerLoad() async throws {
+    @Test func pausePropagatesToTheInnerLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
         let (paused, seen) = (ConditionLock(false), ConditionLock(0))
@@ -102,7 +102,7 @@ import Testing
     // MARK: Cancel
 
     /// Cancels at the response and at each piece, by the delegate's result and by the task (CANCEL-01, CANCEL-08).
-    @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheInnerLoad(_ stop: Int, byAnswer: Bool) async throws {
+    @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheInnerLoad(_ stop: Int, byResult: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
             load.deliver(Self.zeros)
@@ -116,7 +116,7 @@ import Testing
                 return count == stop
             }
             guard isLast else { return .keepGoing }
-            if byAnswer { return .stopped }
+            if byResult { return .stopped }
             task.cancel()
             return .keepGoing
         }
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// Cancels before any event, and while the load waits for its reader.
-    @Test(arguments: [true, false]) func aCancelWhileItWaitsStopsTheInnerLoad(isPaused: Bool) async throws {
+    @Test(arguments: [true, false]) func cancelWhileWaitingStopsTheInnerLoad(isPaused: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
         let paused = ConditionLock(false)
@@ -154,7 +154,7 @@ import Testing
     }
 
     /// The rest of a malformed file is not needed.
-    @Test func anInnerLoadOfMalformedDataIsStopped() async throws {
+    @Test func malformedDataStopsTheInnerLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"])) { load in
             load.respond()
             load.deliver("no gzip")
@@ -168,12 +168,12 @@ import Testing
     // MARK: Inner load
 
     /// A failure at any piece becomes the outer failure, with its code and as its cause, and never a finish (NEST-02).
-    @Test(arguments: [0, 1, 9, 18]) func anInnerFailureIsTheOutersCause(after count: Int) throws {
+    @Test(arguments: [0, 1, 9, 18]) func innerFailureIsTheCauseOfTheOuterFailure(after count: Int) throws {
         let failure = LoadError(.connectionLost, message: "the line broke")
-        var answer = StubAnswer.pieces(Array(Self.pieces.prefix(count)))
-        answer.announcesLength = false
-        answer.failure = failure
-        let harness = try GzipHarness(inner(answer))
+        var response = StubAnswer.pieces(Array(Self.pieces.prefix(count)))
+        response.announcesLength = false
+        response.failure = failure
+        let harness = try GzipHarness(inner(response))
         let error = try #require(harness.load().error)
         #expect(error.code == .connectionLost)
         #expect(error.message != failure.message)
@@ -181,7 +181,7 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    @Test func anInnerFailureBeforeTheResponseIsTheOutersCause() throws {
+    @Test func innerFailureBeforeTheResponseIsTheCauseOfTheOuterFailure() throws {
         let failure = LoadError(.notFound, domain: "org.example.inner", message: "it is gone")
         let harness = try GzipHarness(PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in throw failure })
         let error = try #require(harness.load().error)
@@ -209,9 +209,9 @@ import Testing
         #expect(harness.violations.isEmpty)
     }
 
-    @Test func nestingDeeperThanTheLimitSaysSo() throws {
-        let answer = StubAnswer.pieces([GzipSample().member(GzipSample().member(GzipSample().member([1])))])
-        let harness = try GzipHarness(inner(answer)) { $0.nestingLimit = 2 }
+    @Test func nestingDeeperThanTheLimitFails() throws {
+        let response = StubAnswer.pieces([GzipSample().member(GzipSample().member(GzipSample().member([1])))])
+        let harness = try GzipHarness(inner(response)) { $0.nestingLimit = 2 }
         #expect(harness.load("gzip:gzip:inner:x").error == nil)
         #expect(harness.load("gzip:gzip:gzip:inner:x").error?.codes.contains(.nestedTooDeep) == true)
         #expect(harness.violations.isEmpty)
@@ -219,7 +219,7 @@ import Testing
 
     /// Runs more loads than the plugin has threads. They are nested twice, so inner loads need a thread while outer
     /// loads hold theirs.
-    @Test func hundredsAtOnceAllEnd() throws {
+    @Test func hundredsOfConcurrentLoadsAllEnd() throws {
         let harness = try GzipHarness([GzipSample().member(Self.zeros)])
         let request = try Request("gzip:gzip:inner:x")
         let ends = ConditionLock<[Int]>([])

@@ -35,7 +35,7 @@ import Testing
         Sound(testDescription: "fixed codes", file: GzipSample().zeros(100_000), contents: [UInt8](repeating: 0, count: 100_000)),
     ]
 
-    @Test(arguments: sound, [Int.max, 1, 7]) func aSoundFileIsDecompressed(_ example: Sound, _ pieceSize: Int) throws {
+    @Test(arguments: sound, [Int.max, 1, 7]) func validFileIsDecompressed(_ example: Sound, _ pieceSize: Int) throws {
         let result = try load(example.file, inPiecesOf: pieceSize)
         #expect(result == .success(example.contents))
     }
@@ -77,14 +77,14 @@ import Testing
         Malformed(first + [0, 0] + second, "something follows the zeros after its end"),
     ]
 
-    @Test(arguments: malformed, [Int.max, 1]) func aMalformedFileFailsInTheWordsOfZlib(_ example: Malformed, _ pieceSize: Int) throws {
+    @Test(arguments: malformed, [Int.max, 1]) func malformedFileFailsWithTheMessageOfZlib(_ example: Malformed, _ pieceSize: Int) throws {
         let error = try #require(load(example.file, inPiecesOf: pieceSize).error)
         #expect(error.code == .decodingFailed)
         #expect(error.message.contains(example.words), "\(error.message)")
     }
 
     /// A cut at any byte except the end of a member is detected (NEST-05, BODY-10).
-    @Test(arguments: [Int.max, 1]) func aFileCutAnywhereIsTruncated(_ pieceSize: Int) throws {
+    @Test(arguments: [Int.max, 1]) func fileCutAtAnyByteIsTruncated(_ pieceSize: Int) throws {
         let file = Self.first + Self.second
         for count in 0..<file.count {
             let result = try load(Array(file.prefix(count)), inPiecesOf: pieceSize)
@@ -98,7 +98,7 @@ import Testing
 
     /// A changed bit causes an error or leaves the contents unchanged. Only the checksums decide whether a load
     /// finishes.
-    @Test func aChangedBitNeverGivesOtherBytes() throws {
+    @Test func changedBitNeverYieldsOtherContents() throws {
         let contents = [UInt8](repeating: 0, count: 600)
         let file = Self.rich.zeros(300) + GzipSample().zeros(300)
         var harmless = 0

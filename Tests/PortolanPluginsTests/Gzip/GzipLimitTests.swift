@@ -20,11 +20,11 @@ import Testing
     }
 
     @Test(arguments: ["{}", #"{"maximumRatio": 157}"#, #"{"maximumRatio": 0}"#])
-    func whatExpandsLessThanTheRatioLoads(_ settings: String) throws {
+    func expansionBelowTheRatioIsAllowed(_ settings: String) throws {
         #expect(try load(mebibytes: 18, settings: settings).error == nil)
     }
 
-    @Test(arguments: [1, 100, 156]) func whatExpandsMoreThanTheRatioMeetsTheLimit(_ ratio: Int) throws {
+    @Test(arguments: [1, 100, 156]) func expansionAboveTheRatioFails(_ ratio: Int) throws {
         let error = try #require(load(mebibytes: 18, settings: #"{"maximumRatio": \#(ratio)}"#).error)
         #expect(error.code == .limitExceeded)
         #expect(error.message.contains("more than \(ratio) times"))
@@ -32,15 +32,15 @@ import Testing
     }
 
     /// A file of similar lines is not a bomb.
-    @Test func theRatioIsJudgedOnceSixteenMebibytesCameOut() throws {
+    @Test func ratioIsCheckedOnlyAfterSixteenMebibytes() throws {
         #expect(try load(mebibytes: 16, settings: #"{"maximumRatio": 1}"#).error == nil)
     }
 
-    @Test(arguments: [0, 3 << 20, .max]) func whatIsNotLargerThanTheLimitLoads(_ limit: Int) throws {
+    @Test(arguments: [0, 3 << 20, .max]) func contentsUpToTheSizeLimitAreAllowed(_ limit: Int) throws {
         #expect(try load(mebibytes: 3, settings: #"{"maximumBytes": \#(limit)}"#).error == nil)
     }
 
-    @Test(arguments: [1, 1 << 20, 3 << 20 - 1]) func whatIsLargerThanTheLimitMeetsIt(_ limit: Int) throws {
+    @Test(arguments: [1, 1 << 20, 3 << 20 - 1]) func contentsAboveTheSizeLimitFail(_ limit: Int) throws {
         let error = try #require(load(mebibytes: 3, settings: #"{"maximumBytes": \#(limit)}"#).error)
         #expect(error.code == .limitExceeded)
         #expect(error.message.contains("more than \(limit) bytes"))
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: ["maximumRatio", "maximumBytes"], ["-1", "\"200\"", "1.5", "true", "9223372036854775808"])
-    func aSettingThatIsNoLimitNamesItsKey(_ key: String, _ value: String) throws {
+    func invalidLimitIsNamedInTheError(_ key: String, _ value: String) throws {
         let error = #expect(throws: LoadError.self) {
             try Fixtures.plugin("gzip", PluginConfiguration(json: #"{"\#(key)": \#(value)}"#))
         }
@@ -56,11 +56,11 @@ import Testing
         #expect(error.map { "\($0)" }?.contains(key) == true)
     }
 
-    @Test func aRatioThatNoFileReachesIsRefused() {
+    @Test func impossibleRatioIsRefused() {
         #expect(throws: LoadError.self) { try Fixtures.plugin("gzip", PluginConfiguration(json: #"{"maximumRatio": 1000001}"#)) }
     }
 
-    @Test func itRefusesAHostWithoutNestedLoads() throws {
+    @Test func pluginRefusesAHostWithoutNestedLoads() throws {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: Fixtures.path("gzip")))
         let error = #expect(throws: LoadError.self) {
             unsafe try HostedInstance(

@@ -17,13 +17,13 @@ import Testing
         try GzipHarness(
             PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { request in
                 seen.withLock { $0.append(request) }
-                var answer = StubAnswer.pieces([Self.file])
-                change(&answer)
-                return answer
+                var response = StubAnswer.pieces([Self.file])
+                change(&response)
+                return response
             })
     }
 
-    @Test func theResponseSaysNothingOfTheCompressedFile() throws {
+    @Test func responseDoesNotDescribeTheCompressedFile() throws {
         let harness = try harness {
             $0.mimeType = MIMEType(parsing: "application/gzip")
             $0.fields[.contentType] = "application/gzip"
@@ -42,19 +42,19 @@ import Testing
         ("chart.txt.gz", "chart.txt"), ("CHART.GZ", "CHART"), ("chart.z", "chart"), ("chart.tgz", "chart.tar"), ("chart.txt", "chart.txt"),
         (".gz", ".gz"), ("a.TGZ", "a.tar"), ("chart.tar.gz", "chart.tar"),
     ])
-    func theSuggestedNameLosesItsEnding(_ name: String, _ expected: String) throws {
+    func suggestedFilenameLosesTheGzipExtension(_ name: String, _ expected: String) throws {
         let response = try harness().response(to: Request("gzip:inner://u/\(name)"))
         #expect(response.suggestedFilename == expected)
     }
 
     @Test(arguments: ["gzip:inner:x?a=b&c", "gzip:inner:x?a=b&c#part", "GZIP:inner:x?a=b&c#"])
-    func theQueryGoesInsideAndTheFragmentDoesNot(_ url: String) throws {
+    func innerRequestHasTheQueryButNotTheFragment(_ url: String) throws {
         let seen = ConditionLock<[Request]>([])
         _ = try harness(seen).response(to: Request(url))
         #expect(seen.withLock { $0.map(\.url.description) } == ["inner:x?a=b&c"])
     }
 
-    @Test func fieldsAndBodyStayOutside() throws {
+    @Test func innerRequestHasNoFieldsAndNoBody() throws {
         let seen = ConditionLock<[Request]>([])
         var request = try Request("gzip:inner:x")
         request.fields[.range] = "bytes=1-2"
@@ -68,7 +68,7 @@ import Testing
         #expect(inner.method == .get)
     }
 
-    @Test func aHeadHasNoBody() throws {
+    @Test func responseToHEADHasNoBody() throws {
         let seen = ConditionLock<[Request]>([])
         let harness = try harness(seen) { $0.pieces = [] }
         let (body, response) = try harness.loader.waitForData(for: Request("gzip:inner://u/chart.gz", method: .head))
@@ -87,20 +87,20 @@ import Testing
     }
 
     @Test(arguments: ["gzip:", "gzip:file.gz", "gzip:/folder/file.gz", "gzip://u:s3cr3t@host/file.gz", "gzip:?x:y", "gzip:#data:,x"])
-    func whatHoldsNoAbsoluteURLIsABadURL(_ url: String) throws {
+    func urlWithoutAnAbsoluteInnerURLIsABadURL(_ url: String) throws {
         let error = try #require(harness().load(url).error)
         #expect(error.code == .badURL)
         #expect(error.cause == nil)
         #expect(error.message.contains("write it as in gzip:") && !error.message.contains("s3cr3t"))
     }
 
-    @Test func anInnerURLThatDoesNotParseIsABadURL() throws {
+    @Test func malformedInnerURLIsABadURL() throws {
         let error = try #require(harness().load("gzip:http://u:s3cr3t@x%20y/").error)
         #expect(error.codes == [.badURL, .badURL])
         #expect(!"\(error)".contains("s3cr3t"))
     }
 
-    @Test func anInnerSchemeThatNobodyHasIsUnsupported() throws {
+    @Test func unknownInnerSchemeIsUnsupported() throws {
         #expect(try harness().load("gzip:nobody:x").error?.code == .unsupportedScheme)
     }
 
@@ -108,7 +108,7 @@ import Testing
         (206, LoadError.Code.badResponse), (302, .badResponse), (401, .authenticationRequired), (403, .accessDenied), (404, .notFound),
         (410, .notFound), (500, .badResponse),
     ])
-    func aStatusThatIsNoSuccessFails(_ status: Int, _ code: LoadError.Code) throws {
+    func unsuccessfulStatusFails(_ status: Int, _ code: LoadError.Code) throws {
         let harness = try harness { $0.status = .init(code: status) }
         let error = try #require(harness.load().error)
         #expect(error.code == code)

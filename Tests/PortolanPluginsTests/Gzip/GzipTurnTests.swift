@@ -90,7 +90,7 @@ import Testing
     private static let mebibyte = GzipSample().zeros(1 << 20)
 
     /// The plugin requests a wake for the remaining work (LIFE-03).
-    @Test func aCallIsOverAfterSomeMebibytes() throws {
+    @Test func callReturnsAfterSomeMebibytes() throws {
         let seen = try turns(of: Self.mebibyte)
         #expect(seen.map(\.wakes) == [1, 2])
         try #require(seen.count > 1)
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// Empty members are input without output.
-    @Test func aCallWithNothingToDeliverIsOverToo() throws {
+    @Test func callWithoutOutputReturnsToo() throws {
         let empty = GzipSample().member([])
         let seen = try turns(of: Array(repeatElement(empty, count: 10_000).joined()))
         #expect(seen.map(\.wakes) == [1, 2])

@@ -30,12 +30,12 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
     var elsewhere: Scripts = []
     /// The answers to the challenges, by the number of previous failures.
     var credentials: [ChallengeAnswer] = []
-    var redirects = HTTPWitness.RedirectAnswer.follow
+    var redirects = HTTPEventRecorder.RedirectAction.follow
     var mode = RedirectPolicy.Mode.follow
     /// The beginnings of the lines that the caller receives, in this order.
-    var hears: [String] = []
+    var expectedEvents: [String] = []
     /// The texts that the servers receive, in this order.
-    var sends: [String] = []
+    var expectedRequests: [String] = []
 
     init(_ name: String, _ change: (inout Self) -> Void) {
         self.name = name
@@ -45,13 +45,13 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 
     /// A script that reads the head and `count` bytes, then sends the response.
-    static func answer(_ text: String, after count: Int = 0) -> [ScriptedServer.Step] {
+    static func respond(_ text: String, after count: Int = 0) -> [ScriptedServer.Step] {
         [.receiveHead, .receive(count), .send(text: text)]
     }
 
     /// The result of the exchange, without port numbers.
     struct Outcome: Equatable {
-        var heard: [String] = []
+        var events: [String] = []
         /// The received requests by connection, in order of acceptance.
         var received: [String] = []
         var violations: [ContractRule] = []
@@ -64,9 +64,9 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
         let folder = try TemporaryFolder()
         var request = try Request(here.url(path).replacing("//127", with: "//\(user)127"), method: method, body: body(in: folder))
         for field in fields { request.fields.append(HTTPField(name: try #require(.init(field.name)), value: field.value)) }
-        let witness = HTTPWitness(answers: credentials, redirects: redirects, pauses: pausing)
-        harness.loader.task(for: request, delegate: witness).resume()
-        await witness.ended()
+        let recorder = HTTPEventRecorder(answers: credentials, redirects: redirects, pauses: pausing)
+        harness.loader.task(for: request, delegate: recorder).resume()
+        await recorder.ended()
         let violations = try await harness.violations()
         func named(_ text: String) -> String {
             text.replacing(":\(here.port)", with: ":HERE").replacing(":\(there.port)", with: ":THERE")
@@ -76,7 +76,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
             here.close()
             there.close()
         }
-        return Outcome(heard: witness.lines.map(named), received: received, violations: violations)
+        return Outcome(events: recorder.lines.map(named), received: received, violations: violations)
     }
 
     private static func server(_ scripts: Scripts, elsewhere: String = "") throws -> ScriptedServer {

@@ -12,13 +12,13 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureStopTests {
     /// The phase of a load when the test stops it.
     enum Phase: CaseIterable, Sendable {
-        case connecting, sendingBody, awaitingBody, awaitingAnswer, afterInterim, afterResponse, receiving, paused, asking, redirecting
+        case connecting, sendingBody, awaitingBody, awaitingResponse, afterInterim, afterResponse, receiving, paused, challenged, redirecting
 
         /// Whether the load is in this phase after the event.
         func isReached(by event: RecordingDelegate.Event) -> Bool {
             switch (self, event) {
-            case (.sendingBody, .sent), (.awaitingAnswer, .step(.requestSent)), (.afterInterim, .interim), (.afterResponse, .response),
-                (.receiving, .data), (.paused, .data), (.asking, .challenge), (.redirecting, .redirect):
+            case (.sendingBody, .sent), (.awaitingResponse, .step(.requestSent)), (.afterInterim, .interim), (.afterResponse, .response),
+                (.receiving, .data), (.paused, .data), (.challenged, .challenge), (.redirecting, .redirect):
                 true
             default: false
             }
@@ -31,33 +31,33 @@ import Testing
             case .connecting: []
             // The server reads to the end, because the end of the connection arrives only after the unread bytes.
             case .sendingBody: [.receiveToEnd]
-            case .awaitingBody, .awaitingAnswer: [.receiveHead, .stall]
+            case .awaitingBody, .awaitingResponse: [.receiveHead, .stall]
             case .afterInterim: [.receiveHead, .send(text: "HTTP/1.1 103 Hints\r\n\r\n"), .stall]
             case .afterResponse: [.receiveHead, .send(text: head), .stall]
             // Sends one run only, because the delegate buffers all bytes until the test has a thread to cancel.
             case .receiving: [.receiveHead, .send(text: head), bytes, .stall]
             case .paused: [.receiveHead, .send(text: head), .forever([bytes])]
-            case .asking:
-                HTTPExchange.answer("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
-            case .redirecting: HTTPExchange.answer("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
+            case .challenged:
+                HTTPExchange.respond("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
+            case .redirecting: HTTPExchange.respond("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
             }
         }
     }
 
     @Test(arguments: Phase.allCases, HTTPSide.allCases)
-    func aStopInEachPhaseLeavesNothing(phase: Phase, side: HTTPSide) async throws {
+    func stopInEachPhaseClosesTheConnection(phase: Phase, side: HTTPSide) async throws {
         let harness = try HTTPHarness(side)
         let server = try ScriptedServer(phase.script)
         let blackHole = try BlackHolePort()
         let reached = try Gate()
-        let questions = Mutex<[any Sendable]>([])
+        let pendingDecisions = Mutex<[any Sendable]>([])
         let delegate = RecordingDelegate(
             onEvent: { event, _ in
                 guard phase.isReached(by: event) else { return .keepGoing }
                 reached.open()
                 return phase == .paused ? .pause : .keepGoing
-            }, onRedirect: { _, decide in questions.withLock { $0.append(decide) } },
-            onChallenge: { challenge in questions.withLock { $0.append(challenge) } })
+            }, onRedirect: { _, decide in pendingDecisions.withLock { $0.append(decide) } },
+            onChallenge: { challenge in pendingDecisions.withLock { $0.append(challenge) } })
         let url = phase == .connecting ? "http://127.0.0.1:\(blackHole.port)/" : server.url()
         let task = harness.loader.task(for: try Request(url, method: .put, body: Self.body(for: phase)), delegate: delegate)
         task.resume()
@@ -69,7 +69,7 @@ import Testing
         task.cancel()
         await delegate.ended()
         // The questions retain their load, and the load retains the delegate.
-        questions.withLock { $0 = [] }
+        pendingDecisions.withLock { $0 = [] }
         #expect(delegate.events.last == .failed(.cancelled))
         let violations = try await harness.violations()
         #expect(violations == [])

@@ -17,7 +17,7 @@ struct ReceivedRequests: CustomStringConvertible {
             }
             description += ([String(first)] + fields.sorted()).joined(separator: "\n") + "\n"
             let body = fields.contains("transfer-encoding: chunked") ? rest.takeChunks() : rest.take(Self.length(fields))
-            if !body.isEmpty { description += "body \(HTTPWitness.summary(of: body))\n" }
+            if !body.isEmpty { description += "body \(HTTPEventRecorder.summary(of: body))\n" }
         }
         if !rest.isEmpty { description += "rest \(rest.count) bytes\n" }
     }

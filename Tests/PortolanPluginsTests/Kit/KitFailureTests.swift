@@ -21,21 +21,21 @@ import Testing
             ("throws-the-hosts", .unknown), ("throws-bad-domain", .unknown), ("throws-cancelled", .cancelled), ("nosuch", .notFound),
             ("fail", .accessDenied), ("fail-later", .connectionLost), ("part-beyond", .unknown),
         ] as [(String, LoadError.Code)])
-    func aFailureHasItsCode(_ name: String, _ code: LoadError.Code) async throws {
+    func failureHasItsErrorCode(_ name: String, _ code: LoadError.Code) async throws {
         let client = try await kit.run("kit:\(name)", RecordingClient(onChallenge: { _ in }))
         #expect(client.error?.code == code)
         let message = client.error?.message ?? ""
         #expect(!message.isEmpty && message.utf8.count <= 4096 && !message.contains("\n"))
     }
 
-    @Test func causesAndDomainsCross() async throws {
+    @Test func causesAndDomainsReachTheHost() async throws {
         let cause = try await kit.run("kit:fail").error?.cause as? LoadError
         #expect(cause == LoadError(.ioFailed, message: "EACCES"))
         let own = try await kit.run("kit:fail-own").error
         #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)
     }
 
-    @Test("A loop that wraps its last error 100000 times keeps the nearest causes and the first") func causesAreLimited() async throws {
+    @Test("An error that was wrapped 100000 times keeps the nearest causes and the first") func causesAreLimited() async throws {
         let error = try await kit.run("kit:throws-retries").error
         #expect(error?.message == "attempt 100000 failed")
         #expect(
@@ -44,27 +44,27 @@ import Testing
     }
 
     @Test(arguments: [("data-first-ignored", "ok"), ("two-responses-ignored", "ok"), ("cancels-itself", "ok")])
-    func aMistakeThatIsCaughtIsNone(_ name: String, _ text: String) async throws {
+    func caughtMistakeDoesNotFailTheLoad(_ name: String, _ text: String) async throws {
         let client = try await kit.run("kit:\(name)")
         #expect(client.text == text)
         #expect(client.events.last == .finished)
     }
 
     /// The reader is slow, and the task has cancelled itself. The end still waits for the reader.
-    @Test func aTaskThatCancelsItselfStillEnds() async throws {
+    @Test func taskThatCancelsItselfStillEndsItsLoad() async throws {
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
             guard case .data = event else { return .keepGoing }
-            box.attempt?.resume()
+            box.handlerLoad?.resume()
             return .pause
         }
-        let attempt = try kit.start("kit:cancels-itself", client, heldIn: box)
-        try await kit.finish(attempt)
-        box.attempt = nil
-        #expect(attempt.violations.isEmpty)
+        let load = try kit.start("kit:cancels-itself", client, heldIn: box)
+        try await kit.finish(load)
+        box.handlerLoad = nil
+        #expect(load.violations.isEmpty)
     }
 
-    @Test func aTaskThatOutlivesItsLoadIsRefused() async throws {
+    @Test func callsOfATaskThatOutlivesItsLoadAreRefused() async throws {
         let before = KitHandler.count("outlives")
         let client = try await kit.run("kit:outlives")
         #expect(client.events.last == .finished)

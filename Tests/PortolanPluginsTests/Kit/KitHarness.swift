@@ -27,9 +27,9 @@ struct Kit: Sendable {
 
     func waitUntilIdle() { instance.waitUntilIdle() }
 
-    func finish(_ attempt: TestHandlerLoad) async throws {
+    func finish(_ load: TestHandlerLoad) async throws {
         try await inOwnThread {
-            attempt.waitUntilEnded()
+            load.waitUntilEnded()
             waitUntilIdle()
         }
     }
@@ -40,10 +40,10 @@ struct Kit: Sendable {
     ) throws -> TestHandlerLoad {
         var request = try Request(url)
         try change(&request)
-        let attempt = TestHandlerLoad(handler, request, cached: cached, client: client)
-        box?.attempt = attempt.attempt
-        attempt.start()
-        return attempt
+        let load = TestHandlerLoad(handler, request, cached: cached, client: client)
+        box?.handlerLoad = load.handlerLoad
+        load.start()
+        return load
     }
 
     /// Runs a load to its end, and checks its violations and its end.
@@ -52,9 +52,9 @@ struct Kit: Sendable {
         _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil,
         _ change: (inout Request) throws -> Void = { _ in }, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> RecordingClient {
-        let attempt = try start(url, client, cached: cached, change)
-        try await finish(attempt)
-        #expect(attempt.violations.isEmpty, sourceLocation: sourceLocation)
+        let load = try start(url, client, cached: cached, change)
+        try await finish(load)
+        #expect(load.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
         return client
     }

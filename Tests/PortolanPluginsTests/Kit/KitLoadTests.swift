@@ -19,13 +19,13 @@ import Testing
         ("text", "ahoy"), ("empty", ""), ("detached", String(repeating: "x", count: 20)), ("actor", "actor"), ("main", "main"),
         ("sleep", "woken"), ("log", "logged"), ("children", String(repeating: "x", count: 400)), ("settings", "- -1"),
     ])
-    func theBytesArrive(_ name: String, _ text: String) async throws {
+    func bytesArrive(_ name: String, _ text: String) async throws {
         let client = try await kit.run("kit:\(name)")
         #expect(client.text == text)
         #expect(client.events.last == .finished)
     }
 
-    @Test func everyEventCrosses() async throws {
+    @Test func everyEventReachesTheHost() async throws {
         let client = try await kit.run("kit:all")
         #expect(
             client.events == [.step(.connected), .interim(103), .response(4), .data(2), .data(2), .trailers, .finished])
@@ -36,11 +36,11 @@ import Testing
         #expect(client.trailers?[name] == "1")
     }
 
-    @Test func aHeadNeedsNoBody() async throws {
+    @Test func responseToHEADNeedsNoBody() async throws {
         #expect(try await kit.run("kit:head") { $0.method = .head }.events == [.response(7), .finished])
     }
 
-    @Test func aPropertyHasItsType() async throws {
+    @Test func propertyOfTheWrongTypeFails() async throws {
         let right = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .integer(10) }
         #expect(right.bytes.count == 1000)
         let wrong = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .text("10") }
@@ -49,63 +49,63 @@ import Testing
     }
 
     @Test(arguments: ["pieces", "run", "run-detached", "parts"])
-    func aSlowReaderIsWaitedFor(_ name: String) async throws {
+    func loadWaitsForASlowClient(_ name: String) async throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
-        let attempt = try kit.start("kit:\(name)", client)
+        let load = try kit.start("kit:\(name)", client)
         for count in 1...100 {
             client.wait { $0.filter { $0 == .data(1) }.count >= count }
             #expect(client.events.count == 1 + count)
-            attempt.attempt.resume()
+            load.handlerLoad.resume()
         }
-        try await kit.finish(attempt)
-        #expect(attempt.violations.isEmpty)
+        try await kit.finish(load)
+        #expect(load.violations.isEmpty)
         #expect(client.events.last == .finished)
         #expect(client.bytes == Array(0..<100))
     }
 
     /// Delivers more events than fit into one run on the event loop.
-    @Test func aLongRunArrivesWhole() async throws {
+    @Test func longSequenceOfPiecesArrivesComplete() async throws {
         #expect(try await kit.run("kit:run-long").bytes.count == 10_000)
     }
 
-    @Test func partsArriveFromATaskOfAnotherTurn() async throws {
+    @Test func partsArriveFromADetachedTask() async throws {
         #expect(try await kit.run("kit:parts-detached").bytes == Array(0..<100))
     }
 
     /// The response and the last byte both pause the load. Each pause ends with its own resume.
-    @Test(arguments: ["text", "children", "detached", "all"]) func aReaderMayPauseAtEveryEvent(_ name: String) async throws {
+    @Test(arguments: ["text", "children", "detached", "all"]) func clientMayPauseAtEveryEvent(_ name: String) async throws {
         let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
             switch event {
             case .data, .response:
-                box.attempt?.resume()
+                box.handlerLoad?.resume()
                 return .pause
             default: return .keepGoing
             }
         }
-        let attempt = try kit.start("kit:\(name)", client, heldIn: box)
-        try await kit.finish(attempt)
-        box.attempt = nil
-        #expect(attempt.violations.isEmpty)
+        let load = try kit.start("kit:\(name)", client, heldIn: box)
+        try await kit.finish(load)
+        box.handlerLoad = nil
+        #expect(load.violations.isEmpty)
         #expect(client.events.last == .finished)
     }
 
-    @Test(arguments: [true, false]) func aRedirectIsTakenOrNot(_ isTaken: Bool) async throws {
+    @Test(arguments: [true, false]) func redirectIsFollowedOrDelivered(_ isTaken: Bool) async throws {
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
-        let attempt = try kit.start("kit:redirect", client)
+        let load = try kit.start("kit:redirect", client)
         client.wait { $0.count == 1 }
-        if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
-        try await kit.finish(attempt)
+        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        try await kit.finish(load)
         let redirect = RecordingClient.Event.redirect("kit:text")
         #expect(client.events == (isTaken ? [redirect] : [redirect, .response(12), .data(12), .finished]))
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
-    @Test func aBareRedirectThatIsNotFollowedFails() async throws {
+    @Test func unfollowedRedirectWithoutAResponseFails() async throws {
         #expect(try await kit.run("kit:redirect-bare").error?.code == .badRedirect)
     }
 
-    @Test func theUploadComesBack() async throws {
+    @Test func uploadIsEchoed() async throws {
         let body = (0..<2500).map { UInt8($0 % 251) }
         let client = try await kit.run("kit:upload") { $0.body = .bytes(body) }
         #expect(client.bytes == body)
@@ -113,20 +113,20 @@ import Testing
         #expect(try await kit.run("kit:twice") { $0.body = .text("ab") }.text == "abab")
     }
 
-    @Test func aSlowUploadIsWaitedFor() async throws {
+    @Test func loadWaitsForASlowUpload() async throws {
         let source = HandFedBody()
-        let attempt = try kit.start("kit:upload") { $0.body = source.body(length: nil) }
+        let load = try kit.start("kit:upload") { $0.body = source.body(length: nil) }
         for count in 1...3 {
             source.feed([UInt8(count)])
-            attempt.client.wait { $0.count == 1 + 2 * count }
+            load.client.wait { $0.count == 1 + 2 * count }
         }
         source.finish()
-        try await kit.finish(attempt)
-        #expect(attempt.client.bytes == [1, 2, 3])
-        #expect(attempt.violations.isEmpty)
+        try await kit.finish(load)
+        #expect(load.client.bytes == [1, 2, 3])
+        #expect(load.violations.isEmpty)
     }
 
-    @Test func aBodyThatFailsFailsTheLoadWithItsCause() async throws {
+    @Test func failingBodyFailsTheLoadWithItsCause() async throws {
         let source = HandFedBody()
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
         let client = try await kit.run("kit:upload") { $0.body = source.body(length: nil) }
@@ -134,34 +134,34 @@ import Testing
         #expect((client.error?.cause as? LoadError)?.message == "the disk went away")
     }
 
-    @Test(arguments: [true, false]) func aQuestionIsAnsweredAtOnceOrLater(_ isLater: Bool) async throws {
+    @Test(arguments: [true, false]) func challengeIsAnsweredImmediatelyOrLater(_ isLater: Bool) async throws {
         let answer = ChallengeAnswer.use(.password(user: "ü", password: "p"))
         let client = isLater ? RecordingClient() : RecordingClient(onChallenge: { $0.answer(answer) })
-        let attempt = try kit.start("kit:ask", client)
+        let load = try kit.start("kit:ask", client)
         if isLater { client.waitForChallenge().answer(answer) }
-        try await kit.finish(attempt)
+        try await kit.finish(load)
         #expect(client.text == "ü:p")
-        #expect(attempt.violations.isEmpty)
+        #expect(load.violations.isEmpty)
     }
 
     @Test(arguments: [(ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.performDefault, .authenticationRequired)])
-    func everyOtherAnswerFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) async throws {
+    func everyOtherDispositionFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) async throws {
         #expect(try await kit.run("kit:ask", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
     }
 
-    @Test func aQuestionThatIsGivenUpIsWithdrawn() async throws {
+    @Test func abandonedChallengeIsWithdrawn() async throws {
         let client = try await kit.run("kit:ask-in-vain")
         #expect(client.events.contains(.challengeWithdrawn))
         #expect(client.text == "gave up")
     }
 
-    @Test func aStoredResponseIsReadAndConfirmed() async throws {
+    @Test func cachedResponseIsReadAndConfirmed() async throws {
         let cached = CachedResponse(response: Response(url: try Request("kit:confirm").url), body: .text("stored"))
         #expect(try await kit.run("kit:confirm", cached: cached).events == [.confirmed, .finished])
         #expect(try await kit.run("kit:confirm").error?.code == .badRequest)
     }
 
-    @Test func settingsAreDecodedAndNamedWhereTheyDoNotFit() async throws {
+    @Test func settingsAreDecodedAndInvalidOnesAreNamed() async throws {
         let log = RecordingLog()
         let kit = try Kit(#"{"greeting": "hi", "limits": {"depth": 4}}"#, logger: log.logger)
         #expect(try await kit.run("kit:settings").text == "hi 4")
@@ -176,13 +176,13 @@ import Testing
         }
     }
 
-    @Test func theLogTakesOneLine() async throws {
+    @Test func logMessageIsOneLine() async throws {
         let log = RecordingLog()
         try await Kit(logger: log.logger).run("kit:log")
         #expect(log.all.contains { $0.hasPrefix("warning org.portolan.kit: two") && !$0.contains("\n") })
     }
 
-    @Test func questionsAreAnswered() async throws {
+    @Test func canInitAndCanonicalRequestAreForwarded() async throws {
         #expect(try !kit.handler.canInit(Request("kit:declined")))
         #expect(try kit.handler.canInit(Request("kit:text")))
         let canonical = try kit.handler.canonicalRequest(for: Request("kit:text?x"))
@@ -192,7 +192,7 @@ import Testing
         #expect(try kit.handler.canonicalRequest(for: Request("kit:text")).fields.isEmpty)
     }
 
-    @Test func theEntryIsTheSameEachTimeAndForThisVersionAlone() {
+    @Test func entryIsStableAndOnlyForThisABIVersion() {
         func address(_ major: UInt32) -> UInt { unsafe UInt(bitPattern: KitHandler.entry(of: major)) }
         #expect(address(PORTOLAN_ABI_MAJOR) != 0 && address(PORTOLAN_ABI_MAJOR) == address(PORTOLAN_ABI_MAJOR))
         #expect(address(PORTOLAN_ABI_MAJOR + 1) == 0)

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ["kit:nest?stub:1000000", "kit:nest?kit:nest?stub:1000000"])
-    func theInnerBytesArrive(_ url: String) throws {
+    func innerBytesArrive(_ url: String) throws {
         let (data, response) = try loader.waitForData(for: Request(url))
         #expect(data.count == 1_000_000 && data.allSatisfy { $0 == 7 })
         #expect(response.mimeType?.essence == "application/octet-stream")
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: ["kit:nest?stub:0?fail", "kit:nest?stub:500000?fail", "kit:nest?kit:nest?stub:500000?fail"])
-    func anInnerFailureIsTheOutersCause(_ url: String) throws {
+    func innerFailureIsTheCauseOfTheOuterFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
         #expect(error?.code == PluginStubHandler.failure.code, "\(String(describing: error))")
         var root = error
@@ -41,19 +41,19 @@ import Testing
         waitUntilIdle()
     }
 
-    @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func whatCantBeOpenedFails(_ url: String) throws {
+    @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func innerRequestThatCannotBeOpenedFails(_ url: String) throws {
         #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.cause != nil)
         waitUntilIdle()
     }
 
     /// The inner load hangs after these bytes. Releasing it closes it.
-    @Test func oneThatIsLetGoIsClosed() throws {
+    @Test func releasedInnerLoadIsClosed() throws {
         let (data, _) = try loader.waitForData(for: Request("kit:nest-first-piece?stub:10000?hang"))
         #expect(String(decoding: data, as: UTF8.self) == "enough")
         waitUntilIdle()
     }
 
-    @Test func stoppingTheOuterStopsTheInner() async throws {
+    @Test func stoppingTheOuterLoadStopsTheInnerLoad() async throws {
         let (bytes, _) = try await loader.bytes(for: Request("kit:nest?stub:10000?hang"))
         for try await chunk in bytes {
             #expect(!chunk.isEmpty)
@@ -63,7 +63,7 @@ import Testing
         waitUntilIdle()
     }
 
-    @Test func aThousandAtOnceAllEnd() throws {
+    @Test func thousandConcurrentLoadsAllEnd() throws {
         let request = try Request("kit:nest?kit:nest?stub:20000")
         let ends = ConditionLock<[Int]>([])
         for _ in 0..<1000 {

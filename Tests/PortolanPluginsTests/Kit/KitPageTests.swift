@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: ["Tests/PortolanPluginsTests/Kit/HelloPlugin.swift", "Plugins/Echo/EchoPlugin.swift"])
-    func thePageShowsTheFile(_ path: String) throws {
+    func pageShowsTheSourceFile(_ path: String) throws {
         let file = try text(path)
         let code =
             path.hasSuffix("HelloPlugin.swift")

@@ -14,60 +14,60 @@ import Testing
         when condition: @escaping @Sendable ([RecordingClient.Event]) -> Bool
     ) async throws -> [RecordingClient.Event] {
         let kit = try Kit()
-        let attempt = try kit.start(url, client) { $0.body = body }
+        let load = try kit.start(url, client) { $0.body = body }
         try await inOwnThread {
             client.wait(until: condition)
-            attempt.attempt.end(with: PluginCancelTests.cancelled)
+            load.handlerLoad.end(with: PluginCancelTests.cancelled)
             kit.waitUntilIdle()
         }
         // The host counts an event in transit during the stop as a violation, as with every event-driven load.
-        #expect(attempt.violations.allSatisfy { $0 == .stopIsKept })
+        #expect(load.violations.allSatisfy { $0 == .stopIsKept })
         return client.events
     }
 
     @Test(arguments: ["hang", "hang-in-child", "spins", "never"])
-    func aWaitOfItsOwnEnds(_ name: String) async throws {
+    func stopEndsTheLoadsOwnWait(_ name: String) async throws {
         #expect(try await stop("kit:\(name)") { $0 == [.response(nil)] } == [.response(nil), Self.cancelled])
     }
 
-    @Test func aWaitBeforeAnythingEnds() async throws {
+    @Test func stopEndsAWaitBeforeTheFirstEvent() async throws {
         #expect(try await stop("kit:hang-before") { _ in true } == [Self.cancelled])
     }
 
-    @Test(arguments: ["upload", "hang-detached"]) func aWaitForTheBodyEnds(_ name: String) async throws {
+    @Test(arguments: ["upload", "hang-detached"]) func stopEndsAWaitForTheBody(_ name: String) async throws {
         let source = HandFedBody()
         let events = try await stop("kit:\(name)", body: source.body(length: nil)) { $0 == [.response(nil)] }
         source.feed([1])
         #expect(events == [.response(nil), Self.cancelled])
     }
 
-    @Test func aWaitForAnAnswerEnds() async throws {
+    @Test func stopEndsAWaitForAChallenge() async throws {
         #expect(try await stop("kit:ask") { !$0.isEmpty }.last == Self.cancelled)
     }
 
-    @Test func aWaitForTheReaderEnds() async throws {
+    @Test func stopEndsAWaitForTheClient() async throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
         #expect(try await stop("kit:endless", client) { $0.count == 2 }.count == 3)
     }
 
-    @Test func aWaitForADecisionEnds() async throws {
+    @Test func stopEndsAWaitForARedirectDecision() async throws {
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         #expect(try await stop("kit:redirect", client) { $0.count == 1 }.last == Self.cancelled)
     }
 
     /// The load delivers as fast as it can and never waits.
-    @Test func anEndlessLoadEnds() async throws {
+    @Test func stopEndsAnEndlessLoad() async throws {
         #expect(try await stop("kit:endless") { $0.count > 1000 }.last == Self.cancelled)
     }
 
-    @Test func oneThatIsDeafIsLeftToItself() async throws {
+    @Test func loadThatIgnoresItsStopIsAbandoned() async throws {
         let before = KitHandler.count("deaf")
         #expect(try await stop("kit:deaf") { $0.count > 2 }.last == Self.cancelled)
         try await KitHandler.wait(for: "deaf", moreThan: before)
     }
 
     @Test(arguments: ["all", "children", "detached", "upload", "nest?data:,abc", "sleep"], [true, false])
-    func aStopAtEachEventIsTheLastThing(_ name: String, _ isInside: Bool) async throws {
+    func noEventFollowsAStopAtAnyEvent(_ name: String, _ isInside: Bool) async throws {
         let kit = try Kit()
         let count = try await kit.run("kit:\(name)") { $0.body = .bytes([1, 2]) }.events.count
         for stop in 0..<min(count - 1, 12) {
@@ -75,17 +75,17 @@ import Testing
             let client = RecordingClient { index, _ in
                 guard index == stop else { return .keepGoing }
                 if isInside {
-                    box.attempt?.end(with: PluginCancelTests.cancelled)
+                    box.handlerLoad?.end(with: PluginCancelTests.cancelled)
                 } else {
                     box.endElsewhere(with: PluginCancelTests.cancelled)
                 }
                 return .keepGoing
             }
-            let attempt = try kit.start("kit:\(name)", client, heldIn: box) { $0.body = .bytes([1, 2]) }
-            try await kit.finish(attempt)
-            box.attempt = nil
+            let load = try kit.start("kit:\(name)", client, heldIn: box) { $0.body = .bytes([1, 2]) }
+            try await kit.finish(load)
+            box.handlerLoad = nil
             #expect(client.events.count == stop + 2 && client.events.last == Self.cancelled, "event \(stop): \(client.events)")
-            #expect(attempt.violations.isEmpty)
+            #expect(load.violations.isEmpty)
         }
     }
 }

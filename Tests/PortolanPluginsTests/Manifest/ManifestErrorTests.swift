@@ -56,7 +56,7 @@ import Testing
             "nothing is called 'entirely' here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, settings, conformance, binding"
         ), ("isolation", "\"none\"", "8:3", "nothing is called 'isolation' here; known are $schema"),
     ])
-    func aMistakeIsToldWithItsPlace(name: String, json: String, place: String, detail: String) throws {
+    func errorIsReportedWithLineAndColumn(name: String, json: String, place: String, detail: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.with([name: json]).utf8)))
         #expect(line.hasPrefix("m:\(place): MANIF-01: \(detail)"), "\(line)")
         #expect(detail.hasSuffix("$schema") || line == "m:\(place): MANIF-01: \(detail)")
@@ -78,7 +78,7 @@ import Testing
         ("\"credential\": {\"username\": \"u\"}", "'password' is missing"),
         ("\"needs\": [\"a\\nb\"]", "has to be one line of 1 to 1024 bytes"),
     ])
-    func aMistakeInALoadIsTold(member: String, detail: String) throws {
+    func errorInAConformanceLoadIsReported(member: String, detail: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.load("{\"url\": \"x:1\", \(member)}").utf8)))
         let name = member.split(separator: "\"")[0]
         let subject = try #require(line.split(separator: "'").dropFirst().first)
@@ -87,13 +87,13 @@ import Testing
     }
 
     @Test(arguments: ["", "relative", "//x", "x y:z", ":x", "9:x"])
-    func aURLHasToBeAbsolute(url: String) throws {
+    func urlOfAConformanceLoadMustBeAbsolute(url: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.load("{\"url\": \"\(url)\"}").utf8)))
         #expect(line == "m:8:37: MANIF-01: 'conformance.loads[0].url' is '\(url)', which is no absolute URL")
     }
 
     @Test(arguments: ["identifier", "name", "vendor", "version", "library", "schemes"])
-    func whatIsMissingIsNamed(name: String) {
+    func missingMemberIsNamed(name: String) {
         #expect(Self.problem(Array(ManifestText.with([name: nil]).utf8)) == "m:1:1: MANIF-01: '\(name)' is missing")
     }
 
@@ -104,17 +104,17 @@ import Testing
         ("{'é': 'ü", "1:9: MANIF-01: the text ends too early"), ("\n{ /* x", "2:3: MANIF-01: a comment begins here and never ends"),
         ("{\"name\": \"a\nb\"}", "1:12: MANIF-01: a control character stands in a string; write it as an escape"),
     ])
-    func whatIsNoDocumentIsToldWithItsPlace(text: String, line: String) {
+    func malformedJSONIsReportedWithLineAndColumn(text: String, line: String) {
         #expect(Self.problem(Array(text.utf8)) == "m:\(line)")
     }
 
     @Test(arguments: [[0xFF], [0xC3, 0x28], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xC0, 0x80], [0xE2, 0x82]] as [[UInt8]])
-    func bytesThatAreNoUTF8AreRefusedWithTheirPlace(bytes: [UInt8]) {
+    func invalidUTF8IsReportedWithLineAndColumn(bytes: [UInt8]) {
         let text = Array("{\n  'n': 'é".utf8) + bytes + Array("'}".utf8)
         #expect(Self.problem(text) == "m:2:10: MANIF-01: these bytes are no UTF-8")
     }
 
-    @Test func namesOfAnyLengthAreOneShortLine() throws {
+    @Test func longNamesAreShortenedToOneLine() throws {
         let line = try #require(Self.problem(Array(ManifestText.with([String(repeating: "x\\n", count: 10_000): "1"]).utf8)))
         #expect(line.utf8.count < 500 && !line.contains("\n"))
     }

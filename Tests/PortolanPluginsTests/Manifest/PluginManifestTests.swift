@@ -44,17 +44,17 @@ import Testing
         #expect(load.credential?.username == "u" && load.credential?.password == "" && load.needs == ["server: run"])
     }
 
-    @Test func whatIsNotSaidIsNotThere() throws {
+    @Test func omittedMembersAreNil() throws {
         let manifest = try Self.read(ManifestText.with())
         #expect(manifest.summary == nil && manifest.sha256 == nil && manifest.hostVersions == nil && manifest.conformance == nil)
         #expect(manifest.settings.isEmpty)
     }
 
-    @Test func anInterposerIsOfAnyScheme() throws {
+    @Test func schemesMayBeAny() throws {
         #expect(try Self.read(ManifestText.with(["schemes": "\"any\""])).schemes == .any)
     }
 
-    @Test func theFormsOfJSON5AreRead() throws {
+    @Test func json5SyntaxIsRead() throws {
         let text = """
             // A plugin.
             {identifier: 'org.portolan.x', /* two
@@ -67,13 +67,13 @@ import Testing
         #expect(manifest.settings.first?.maximum == 1000)
     }
 
-    @Test func aByteOrderMarkAndAnyOrderAreFine() throws {
+    @Test func byteOrderMarkAndAnyMemberOrderAreAccepted() throws {
         let lines = ManifestText.with().split(separator: "\n").dropFirst().dropLast().map { $0.hasSuffix(",") ? $0.dropLast() : $0 }
         let text = "\u{FEFF}{" + lines.reversed().joined(separator: ",\r\n") + "}"
         #expect(try Self.read(text) == Self.read(ManifestText.with()))
     }
 
-    @Test func aManifestCutAnywhereIsRefusedWithItsPlace() throws {
+    @Test func truncatedManifestIsRefusedWithLineAndColumn() throws {
         let text = Array(ManifestText.with(["settings": "{/* é */ 's': {\"type\": 'string', default: \"ü\"}}"]).utf8.dropLast())
         _ = try PluginManifest(parsing: text, path: "m")
         for length in 0..<text.count {
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func oneMebibyteIsTheMost() throws {
+    @Test func manifestIsLimitedToOneMebibyte() throws {
         let text = Array(ManifestText.with().utf8)
         let largest = text + [UInt8](repeating: 0x20, count: PluginManifest.sizeLimit - text.count)
         _ = try PluginManifest(parsing: largest, path: "m")
@@ -90,13 +90,13 @@ import Testing
         #expect(problem?.description == "m: MANIF-01: it has over 1048576 bytes, the most that is read")
     }
 
-    @Test func valuesThatLieTooDeepAreRefused() {
+    @Test func deeplyNestedValuesAreRefused() {
         let text = Array(ManifestText.with(["x": String(repeating: "[", count: 100_000)]).utf8)
         let problem = #expect(throws: PluginProblem.self) { try PluginManifest(parsing: text, path: "m") }
         #expect(problem?.detail == "values lie too deep in each other")
     }
 
-    @Test func theDeepestManifestIsReadOnTheSmallStackOfALoadThread() throws {
+    @Test func deepestManifestFitsTheStackOfALoadThread() throws {
         let outcome = ConditionLock<[String?]>([])
         try PlatformThread.start {
             for depth in [64, 65, 500] {
@@ -138,12 +138,12 @@ import Testing
         Limit("conformance", 1024) { "{\"loads\":[\(Limit.list($0) { "{\"url\":\"x:\($0)\"}" })]}" },
         Limit("conformance", 16) { "{\"loads\":[{\"url\":\"x:\",\"needs\":[\(Limit.list($0) { "\"\($0)\"" })]}]}" },
     ])
-    func limitsAreReachedAndNotPassed(limit: Limit) throws {
+    func limitIsInclusive(limit: Limit) throws {
         _ = try Self.read(ManifestText.with([limit.name: limit.json(limit.count)]))
         #expect(throws: PluginProblem.self) { try Self.read(ManifestText.with([limit.name: limit.json(limit.count + 1)])) }
     }
 
-    @Test func theTemplatesManifestIsTheOneThatItDocuments() throws {
+    @Test func manifestOfTheTemplateIsValid() throws {
         let root = URL(filePath: Fixtures.package)
         let path = root.appendingPathComponent("Plugins/Template/Template.plugin.json").path
         let manifest = try PluginManifest(parsing: Array(Data(contentsOf: URL(filePath: path))), path: path)

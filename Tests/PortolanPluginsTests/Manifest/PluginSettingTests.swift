@@ -19,7 +19,7 @@ import Testing
             (#"{"type": "integer", "minimum": 1, "maximum": 1, "default": 1}"#, .integer(1)),
             (#"{"type": "number", "minimum": -0.5, "default": -0.5}"#, .real(-0.5)), (#"{"type": "number"}"#, nil),
         ] as [(String, PropertyValue?)])
-    func defaultsHaveTheSettingsKind(json: String, value: PropertyValue?) throws {
+    func defaultHasTheTypeOfItsSetting(json: String, value: PropertyValue?) throws {
         #expect(try Self.setting(json)?.defaultValue == value)
     }
 
@@ -43,7 +43,7 @@ import Testing
         (#"{"type": "string", "description": ""}"#, "description' has to be one line of 1 to 1024 bytes"),
         ("7", "s' is a number, where an object is needed"),
     ])
-    func aSettingThatCannotBeIsRefused(json: String, detail: String) {
+    func inconsistentSettingIsRefused(json: String, detail: String) {
         let problem = #expect(throws: PluginProblem.self) { try Self.setting(json) }
         #expect(problem?.detail.hasSuffix(detail) == true, "\(problem?.description ?? "")")
         #expect(problem?.line == 8)
@@ -55,7 +55,7 @@ import Testing
             ("number", "7", .real(7)), ("number", "1e3", .real(1000)), ("boolean", "true", .truth(true)),
             ("boolean", "false", .truth(false)),
         ] as [(String, String, PropertyValue)])
-    func aTextIsReadAsTheKindThatIsDeclared(kind: String, text: String, value: PropertyValue) throws {
+    func textIsConvertedToTheDeclaredType(kind: String, text: String, value: PropertyValue) throws {
         #expect(try Self.setting(#"{"type": "\#(kind)"}"#)?.value(text: text) == value)
     }
 
@@ -63,13 +63,13 @@ import Testing
         ("integer", ""), ("integer", "7.0"), ("integer", "0x7"), ("integer", " 7"), ("integer", "9223372036854775808"), ("number", "nan"),
         ("number", "inf"), ("number", "1,5"), ("number", ""), ("boolean", "yes"), ("boolean", "TRUE"), ("boolean", "1"),
     ])
-    func aTextOfAnotherKindIsRefused(kind: String, text: String) throws {
+    func textOfAnotherTypeIsRefused(kind: String, text: String) throws {
         let setting = try #require(try Self.setting(#"{"type": "\#(kind)"}"#))
         let problem = #expect(throws: ManifestProblem.self) { try setting.value(text: text) }
         #expect(problem?.detail == "is '\(text)', where \(setting.kind.words) is needed")
     }
 
-    @Test func boundsHoldForWhatUsersWrite() throws {
+    @Test func boundsApplyToUserValues() throws {
         let setting = try #require(try Self.setting(#"{"type": "integer", "minimum": 1, "maximum": 3}"#))
         #expect(try setting.value(text: "3") == .integer(3))
         #expect(throws: ManifestProblem.self) { try setting.value(text: "4") }

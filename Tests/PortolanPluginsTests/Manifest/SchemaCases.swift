@@ -6,7 +6,7 @@ struct SchemaCase: Sendable {
         case valid, invalid
         /// The decoder refuses a manifest that the schema allows. A schema can't compare values with each other, and it
         /// counts code points where the decoder counts bytes.
-        case onlyForTheSchema
+        case validOnlyForTheSchema
     }
 
     let json: String
@@ -48,14 +48,14 @@ struct SchemaCase: Sendable {
         + [
             (Verdict.valid, #""library": "system""#), (.valid, #""library": "folder""#), (.invalid, #""library": "x""#),
             (.valid, #""stop": "step""#),
-            (.invalid, #""stop": "never""#), (.invalid, #""stop": 1"#), (.onlyForTheSchema, #""stop": "callback""#),
+            (.invalid, #""stop": "never""#), (.invalid, #""stop": 1"#), (.validOnlyForTheSchema, #""stop": "callback""#),
             (.invalid, #""other": 1"#),
-            (.valid, #""stop": {"call": "f"}"#), (.onlyForTheSchema, #""stop": {"call": "h"}"#), (.valid, #""setup": [{"call": "f"}]"#),
+            (.valid, #""stop": {"call": "f"}"#), (.validOnlyForTheSchema, #""stop": {"call": "h"}"#), (.valid, #""setup": [{"call": "f"}]"#),
             (.invalid, #""setup": []"#), (.valid, #""callbacks": {"c": {"signature": "void (user)"}}"#),
-            (.invalid, #""callbacks": {"c": {}}"#), (.onlyForTheSchema, #""callbacks": {"c": {"signature": "int (user)"}}"#),
+            (.invalid, #""callbacks": {"c": {}}"#), (.validOnlyForTheSchema, #""callbacks": {"c": {"signature": "int (user)"}}"#),
             (.valid, #""error": {"code": "notFound", "codes": {"-1": "unknown"}, "message": "x"}"#),
             (.invalid, #""error": {"codes": {"x": "unknown"}}"#), (.invalid, #""error": {"text": "f"}"#),
-            (.onlyForTheSchema, #""error": {"code": "x"}"#), (.onlyForTheSchema, #""error": {"code": "protocolViolation"}"#),
+            (.validOnlyForTheSchema, #""error": {"code": "x"}"#), (.validOnlyForTheSchema, #""error": {"code": "protocolViolation"}"#),
             (.invalid, #""error": {"codes": {"+1": "unknown"}}"#), (.invalid, #""error": {"codes": {"01": "unknown"}}"#),
             (.invalid, #""error": {"message": ""}"#),
         ].flatMap { cases($0, "binding", [#"{"functions": {"f": "int ()"}, "steps": [{"call": "f"}], \#($1)}"#]) }
@@ -79,7 +79,7 @@ struct SchemaCase: Sendable {
                 #"{"respond": {"kind": 1}}"#, #"{"call": "f", "cleanup": "f"}"#,
             ])
         + steps(
-            .onlyForTheSchema,
+            .validOnlyForTheSchema,
             [
                 #"{"call": "h"}"#, #"{"call": "g"}"#, #"{"call": "g", "with": ["x"]}"#, #"{"deliver": "{x}"}"#,
                 #"{"call": "f", "check": {"equals": "x"}}"#,
@@ -95,10 +95,10 @@ struct SchemaCase: Sendable {
             ["\"a\"", "\"a.\"", "\".a\"", "\"a..b\"", "\"a b.c\"", "\"é.b\"", "\"a.\(String(repeating: "b", count: 254))\""])
         + cases(.valid, "name", ["\"é 😀\"", "\"\(String(repeating: "x", count: 1024))\""])
         + cases(.invalid, "name", ["\"\"", "\"a\\tb\"", "\"\\u0085\"", "\"\\u2028\"", "\"\(String(repeating: "x", count: 1025))\"", "7"])
-        + cases(.onlyForTheSchema, "name", ["\"\(String(repeating: "é", count: 513))\""])
+        + cases(.validOnlyForTheSchema, "name", ["\"\(String(repeating: "é", count: 513))\""])
         + cases(.valid, "version", ["\"0.0.0\"", "\"1.0.0-a.1+b\"", "\"1.0.0--\""])
         + cases(.invalid, "version", ["\"1\"", "\"01.0.0\"", "\"1.0.0-01\"", "\"1.0.0+\"", "\"v1.0.0\"", "1"])
-        + cases(.onlyForTheSchema, "version", ["\"18446744073709551616.0.0\""])
+        + cases(.validOnlyForTheSchema, "version", ["\"18446744073709551616.0.0\""])
         + cases(.valid, "description", ["\"d\""]) + cases(.invalid, "description", ["\"\"", "false"])
         + cases(.valid, "library", ["\"a/b/c.so\"", "\"...\"", "\"..a\"", "\".a/b\""])
         + cases(
@@ -112,7 +112,7 @@ struct SchemaCase: Sendable {
         + cases(
             .invalid, "hostVersions",
             ["\"\"", "\"1.0.0\"", "\"^1.0.0\"", "\">= 1.0.0\"", "\"\(String(repeating: ">1.0.0 ", count: 9))\"", "1"])
-        + cases(.onlyForTheSchema, "hostVersions", ["\">=1\"", "\">=01.0.0\""])
+        + cases(.validOnlyForTheSchema, "hostVersions", ["\">=1\"", "\">=01.0.0\""])
         + bindings
         + cases(.valid, "settings", ["{}"]) + cases(.invalid, "settings", ["[]", "{\"9\": {\"type\": \"string\"}}", "{\"s\": {}}"])
         + settings(
@@ -130,7 +130,7 @@ struct SchemaCase: Sendable {
                 #"{"type": "number", "minimum": "1"}"#, #"{"type": "string", "description": ""}"#, #"{"type": "integer", "default": [1]}"#,
             ])
         + settings(
-            .onlyForTheSchema,
+            .validOnlyForTheSchema,
             [
                 #"{"type": "string", "default": 1}"#, #"{"type": "number", "minimum": 2, "maximum": 1}"#,
                 #"{"type": "string", "minimum": 1}"#,
@@ -159,6 +159,6 @@ struct SchemaCase: Sendable {
                 #""credential": {"username": ""}"#, #""credential": {"username": "", "password": "", "x": 1}"#, #""needs": [""]"#,
                 #""needs": "x""#, #""x": 1"#,
             ])
-        + loads(.onlyForTheSchema, [#""error": "nosuch""#, #""status": 2e2"#, #""length": 9223372036854775808"#])
-        + [Self(.onlyForTheSchema, ManifestText.load("{\"url\": \"http://x%20y/\"}"))]
+        + loads(.validOnlyForTheSchema, [#""error": "nosuch""#, #""status": 2e2"#, #""length": 9223372036854775808"#])
+        + [Self(.validOnlyForTheSchema, ManifestText.load("{\"url\": \"http://x%20y/\"}"))]
 }

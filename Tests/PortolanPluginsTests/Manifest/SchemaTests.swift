@@ -11,7 +11,7 @@ import Testing
     private static let root = URL(filePath: Fixtures.package)
 
     /// Uses Debian's python3-jsonschema to print, for each document of an array, whether the schema allows it.
-    private static let judge = """
+    private static let validationScript = """
         import json, jsonschema, sys
         schema = json.load(open(sys.argv[1]))
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -25,30 +25,30 @@ import Testing
         let schema = try folder.file("schema.json", PluginManifest.schema)
         let (process, output) = (Process(), try folder.file("verdicts.json"))
         process.executableURL = URL(filePath: "/usr/bin/python3")
-        process.arguments = ["-c", judge, schema, cases]
+        process.arguments = ["-c", validationScript, schema, cases]
         process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
         try process.run()
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "is python3-jsonschema installed? 'make packages' does that")
+        #expect(process.terminationStatus == 0, "is python3-jsonschema installed? 'make packages' installs it")
         return try JSONDecoder().decode([Bool].self, from: Data(contentsOf: URL(filePath: output)))
     }
 
-    @Test func thePublishedFileIsTheSchema() throws {
+    @Test func publishedFileIsTheSchema() throws {
         let published = try String(contentsOf: Self.root.appendingPathComponent("docs/plugin-manifest.schema.json"), encoding: .utf8)
         #expect(published == PluginManifest.schema)
     }
 
-    @Test func theSchemaAndTheDecoderAgree() throws {
+    @Test func schemaAndDecoderAgree() throws {
         let verdicts = try Self.verdicts(on: SchemaCase.all.map(\.json))
         #expect(verdicts.count == SchemaCase.all.count)
         for (subject, isValid) in zip(SchemaCase.all, verdicts) {
             let isRead = (try? PluginManifest(parsing: Array(subject.json.utf8), path: "m")) != nil
-            #expect(isRead == (subject.verdict == .valid), "the decoder, of \(subject.json.prefix(400))")
-            #expect(isValid == (subject.verdict != .invalid), "the schema, of \(subject.json.prefix(400))")
+            #expect(isRead == (subject.verdict == .valid), "the decoder for \(subject.json.prefix(400))")
+            #expect(isValid == (subject.verdict != .invalid), "the schema for \(subject.json.prefix(400))")
         }
     }
 
-    @Test func theManifestsInThisPackageAreValid() throws {
+    @Test func manifestsInThisPackageAreValid() throws {
         let plugins = Self.root.appendingPathComponent("Plugins")
         let manifests = try FileManager.default.subpathsOfDirectory(atPath: plugins.path).filter {
             $0.hasSuffix(PluginManifest.fileNameEnd)
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// The schema and the decoder must accept the same names.
-    @Test func theSchemaKnowsTheNamesOfTheDecoder() throws {
+    @Test func schemaHasTheMemberNamesOfTheDecoder() throws {
         let schema = try JSONSerialization.jsonObject(with: Data(PluginManifest.schema.utf8)) as? [String: Any]
         let names = (schema?["properties"] as? [String: Any])?.keys.sorted()
         #expect(names == PluginManifest.names.sorted())

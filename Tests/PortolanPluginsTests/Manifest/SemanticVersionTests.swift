@@ -11,7 +11,7 @@ import Testing
         "1.0.0-rc.1+build.1", "1.0.0-0A.is.legal", "1.0.0-x-y-z.--", "1.0.0--", "1.0.0+0.build.1-rc.10000aaa-kk-0.1", "1.0.0-0.3.7",
         "1.0.0+001", "18446744073709551615.0.0",
     ])
-    func aVersionIsReadAndWrittenAsItWas(text: String) {
+    func versionRoundTrips(text: String) {
         #expect(SemanticVersion(text)?.description == text)
     }
 
@@ -20,7 +20,7 @@ import Testing
         "1.2.3-a_b", "1.2.3+a+b", "1.2.3-é", "v1.2.3", " 1.2.3", "1.2.3 ", "-1.2.3", "+1.2.3", "1.2.-3", "a.b.c", "1.2.3\u{301}", ".1.2.3",
         "18446744073709551616.0.0", "1.0.0-18446744073709551616",
     ])
-    func whatIsNoVersionIsRefused(text: String) {
+    func invalidVersionIsRefused(text: String) {
         #expect(SemanticVersion(text) == nil)
     }
 
@@ -30,14 +30,14 @@ import Testing
         "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1-a", "1.0.1", "1.1.0", "2.0.0", "2.1.0", "2.1.1", "10.0.0",
     ]
 
-    @Test func precedenceIsThatOfTheSpecification() throws {
+    @Test func precedenceFollowsSemVer() throws {
         let versions = try Self.ascending.map { try #require(SemanticVersion($0)) }
         for (i, a) in versions.enumerated() {
             for (j, b) in versions.enumerated() { #expect((a < b) == (i < j), "\(a) < \(b)") }
         }
     }
 
-    @Test func buildsOrderNothing() throws {
+    @Test func buildMetadataDoesNotAffectPrecedence() throws {
         let (a, b) = (try #require(SemanticVersion("1.0.0+a")), try #require(SemanticVersion("1.0.0+b")))
         #expect(!(a < b) && !(b < a) && a != b)
     }
@@ -51,7 +51,7 @@ import Testing
             ("=1.0.0", ["1.0.0", "1.0.0+b"], ["1.0.1"]),
             ("  >=0.1.0   <1.0.0 ", ["0.1.0", "0.99.0"], ["0.0.9", "1.0.0"]), (">2.0.0 <1.0.0", [], ["0.5.0", "1.5.0", "3.0.0"]),
         ] as [(String, [String], [String])])
-    func everyComparisonHasToHold(text: String, inside: [String], outside: [String]) throws {
+    func versionMustMeetEveryComparison(text: String, inside: [String], outside: [String]) throws {
         let range = try #require(VersionRange(text))
         #expect(range.text == text)
         for version in inside { #expect(range.contains(try #require(SemanticVersion(version))), "\(version)") }
@@ -63,11 +63,11 @@ import Testing
         "!=1.0.0",
         ">=0.1.0 x", ">0.0.1 >0.0.2 >0.0.3 >0.0.4 >0.0.5 >0.0.6 >0.0.7 >0.0.8 >0.0.9",
     ])
-    func whatIsNoRangeIsRefused(text: String) {
+    func invalidRangeIsRefused(text: String) {
         #expect(VersionRange(text) == nil)
     }
 
-    @Test func eightComparisonsAreTheMost() {
+    @Test func rangeHasAtMostEightComparisons() {
         #expect(VersionRange((1...8).map { ">0.0.\($0)" }.joined(separator: " ")) != nil)
     }
 }

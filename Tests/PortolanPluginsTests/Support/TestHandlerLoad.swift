@@ -13,7 +13,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
     }
 
     let client: RecordingClient
-    let attempt: HandlerLoad
+    let handlerLoad: HandlerLoad
     private let handler: any ProtocolHandler
     private let request: Request
     private let cached: CachedResponse?
@@ -27,7 +27,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
         self.request = request
         self.cached = cached
         self.client = client
-        attempt = HandlerLoad(
+        handlerLoad = HandlerLoad(
             handler: handler.identifier, traits: handler.traits, request: request, offersCached: cached != nil, next: client,
             observer: relay)
         relay.target = self
@@ -46,7 +46,7 @@ final class TestHandlerLoad: HandlerLoadObserver {
 
     /// Creates the load and starts it.
     func start() {
-        attempt.start(handler.makeLoad(for: request, cachedResponse: cached, client: attempt))
+        handlerLoad.start(handler.makeLoad(for: request, cachedResponse: cached, client: handlerLoad))
     }
 
     /// Starts the load and waits until it has ended.

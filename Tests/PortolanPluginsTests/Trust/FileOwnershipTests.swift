@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Who may own and write trusted files. The user is 1000 with the primary group 100.
-@Suite struct OwnerTests {
+@Suite struct FileOwnershipTests {
     private static let owner = FileOwnership(user: 1000, primaryGroup: 100) { _ in nil }
 
     private static func objection(
@@ -25,14 +25,14 @@ import Testing
     }
 
     @Test(arguments: [(S_IFDIR, 0o755), (S_IFDIR, 0o700), (S_IFREG, 0o644), (S_IFREG, 0o4755), (S_IFLNK, 0o777)] as [(mode_t, mode_t)])
-    func whatOnlyTheUserAndRootCanWriteIsFine(kind: mode_t, mode: mode_t) {
+    func filesWritableOnlyByUserAndRootAreTrusted(kind: mode_t, mode: mode_t) {
         for (user, group) in [(0, 0), (1000, 100), (0, 5), (1000, 5)] as [(uid_t, gid_t)] {
             for isAbove in [false, true] { #expect(Self.objection(kind, mode, user, group, isAbove: isAbove) == nil) }
         }
     }
 
     @Test(arguments: [S_IFDIR, S_IFREG, S_IFLNK])
-    func whatBelongsToAnotherIsNot(kind: mode_t) {
+    func filesOfAnotherUserAreNotTrusted(kind: mode_t) {
         for mode in [0o755, 0o1777, 0o600] as [mode_t] {
             for isAbove in [false, true] {
                 let objection = Self.objection(kind, mode, 1001, 100, isAbove: isAbove)
@@ -42,14 +42,14 @@ import Testing
     }
 
     @Test(arguments: [0o757, 0o777, 0o702, 0o2777] as [mode_t])
-    func whatEverybodyCanWriteIsNot(mode: mode_t) {
+    func worldWritableFilesAreNotTrusted(mode: mode_t) {
         for kind in [S_IFDIR, S_IFREG] {
             let objection = Self.objection(kind, mode, 0, 100, isAbove: true)
             #expect(objection == "it is writable by everybody; take that permission away (chmod o-w)")
         }
     }
 
-    @Test func theUsersOwnGroupMayWriteAndOthersMayNot() {
+    @Test func onlyTheUsersPrimaryGroupMayWrite() {
         #expect(Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: false) == nil)
         #expect(Self.objection(S_IFDIR, 0o2775, 0, 100, isAbove: true) == nil)
         for group in [0, 101] as [gid_t] {
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("The user's own group may not write while somebody else is in it") func aGroupWithOthersMayNotWrite() {
+    @Test("The user's primary group may not write if it has other members") func primaryGroupWithOtherMembersMayNotWrite() {
         let asked = ConditionLock<[gid_t]>([])
         let owner = FileOwnership(user: 1000, primaryGroup: 100) { group in
             asked.withLock { $0.append(group) }
@@ -74,7 +74,7 @@ import Testing
         #expect(asked.withLock { $0 } == [100])
     }
 
-    @Test("What an access list lets write is not trusted, nor what one might") func anAccessListMayNotLetWrite() {
+    @Test("A file is not trusted if an access list lets others write, or might") func accessListThatMayAllowWritesIsNotTrusted() {
         let words =
             "it is writable by those on its access control list; take that permission away (chmod g-w) or the list (setfacl -b)"
         for kind in [S_IFREG, S_IFDIR] {
@@ -91,17 +91,17 @@ import Testing
         }
     }
 
-    @Test func aStickyFolderIsFineOnlyAboveTheOneThatMatters() {
+    @Test func stickyFolderIsTrustedOnlyAsAParent() {
         #expect(Self.objection(S_IFDIR, 0o1777, 0, 0, isAbove: true) == nil)
         #expect(Self.objection(S_IFDIR, 0o1777, 0, 0, isAbove: false) != nil)
         #expect(Self.objection(S_IFDIR, 0o1775, 0, 50, isAbove: true) == nil)
     }
 
-    @Test func theCurrentUserIsTheOneWhoRunsThis() {
+    @Test func currentUserIsTheEffectiveUser() {
         #expect(FileOwnership.current.user == geteuid())
     }
 
-    @Test("Whose primary group it is, is a member; root and the user are no others") func primaryGroupsCount() throws {
+    @Test("A user is a member of their primary group; root and the current user are not counted") func usersOfAPrimaryGroupAreItsMembers() throws {
         let entry = unsafe try #require(getpwnam("nobody"))
         let (nobody, group) = unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
         #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is the primary group of '") == true)

@@ -5,7 +5,7 @@ import Testing
 @testable import PortolanPlugins
 
 @Suite struct FolderTests {
-    @Test func aFolderWithMoreEntriesThanAreSearchedIsRefusedAsAWhole() throws {
+    @Test func folderWithTooManyEntriesIsRefused() throws {
         let folder = try TestFolder()
         for name in ["b", "a", ".hidden", "c"] { try folder.file(name) }
         #expect(try Folder.entries(of: folder(""), atMost: 3).map(\.name) == ["a", "b", "c"])

@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Uses real folders, files and links.
-@Suite struct TrustedPathsTests {
+@Suite struct PathTrustPolicyTests {
     private let folder: TestFolder
 
     init() throws {
@@ -35,11 +35,11 @@ import Testing
     @Test(arguments: [
         ("a/b/c", "a/b/c"), ("a/b", "a/b"), ("", ""), ("a//b/./c", "a/b/c"), ("a/../a/b", "a/b"), ("a/b/../../other", "other"), ("a/", "a"),
     ])
-    func aPathWithoutLinksIsTidied(name: String, resolved: String) throws {
+    func pathWithoutLinksIsNormalized(name: String, resolved: String) throws {
         #expect(try resolve(name) == folder(resolved))
     }
 
-    @Test func theRootIsThere() throws {
+    @Test func rootIsResolved() throws {
         var paths = PathTrustPolicy()
         #expect(try paths.resolve("/") == "/")
         #expect(try paths.resolve("/../..") == "/")
@@ -55,12 +55,12 @@ import Testing
         #expect(try resolve("chain/../up/file") == folder("other/file"))
     }
 
-    @Test func dotsAfterALinkAreThoseOfItsTarget() throws {
+    @Test func dotDotAfterALinkIsTheParentOfItsTarget() throws {
         try folder.link("link", to: "a/b")
         #expect(try resolve("link/..") == folder("a"))
     }
 
-    @Test func linksInACircleAreRefused() throws {
+    @Test func cyclicLinksAreRefused() throws {
         try folder.link("one", to: "two")
         try folder.link("two", to: "one")
         let problem = #expect(throws: PluginProblem.self) { try resolve("one/x") }
@@ -68,26 +68,26 @@ import Testing
     }
 
     @Test(arguments: [("nothing", "nothing", "No such file"), ("a/x/y", "a/x", "No such file"), ("a/b/c/d", "a/b/c/d", "Not a directory")])
-    func whatIsMissingIsNamed(name: String, culprit: String, words: String) {
+    func missingPartIsNamed(name: String, culprit: String, words: String) {
         let problem = #expect(throws: PluginProblem.self) { try resolve(name) }
         #expect(problem?.path == folder(culprit))
         #expect(problem?.detail.contains(words) == true)
         #expect(problem?.rule == nil)
     }
 
-    @Test func aFileHasNoFolderAbove() {
+    @Test func dotDotAfterAFileIsRefused() {
         let problem = #expect(throws: PluginProblem.self) { try resolve("a/b/c/../c") }
         #expect(problem?.path == folder("a/b/c"))
         #expect(problem?.detail.contains("Not a directory") == true)
     }
 
-    @Test func aLinkThatLeadsNowhereNamesWhatIsMissing() throws {
+    @Test func danglingLinkNamesItsMissingTarget() throws {
         try folder.link("link", to: "gone")
         #expect(#expect(throws: PluginProblem.self) { try resolve("link") }?.path == folder("gone"))
     }
 
     @Test(arguments: ["", "a", "a/b", "a/b/c"])
-    func anythingOnTheWayThatEverybodyCanWriteIsNamed(culprit: String) throws {
+    func worldWritablePartOfThePathIsNamed(culprit: String) throws {
         try folder.chmod(culprit, 0o777)
         expectObjection(to: "a/b/c", on: culprit, "everybody")
         #expect(
@@ -97,8 +97,8 @@ import Testing
             }() == folder("a/b/c"))
     }
 
-    @Test("Whatever on the way an access list lets others write is named", arguments: ["", "a", "a/b", "a/b/c"])
-    func whatAnAccessListLetsOthersWriteIsNamed(culprit: String) throws {
+    @Test("The part of the path that an access list lets others write is named", arguments: ["", "a", "a/b", "a/b/c"])
+    func partThatAnAccessListLetsOthersWriteIsNamed(culprit: String) throws {
         do throws(TestFolder.Failed) {
             try folder.setAccessList(culprit)
         } catch  where error.number == EOPNOTSUPP {
@@ -110,7 +110,7 @@ import Testing
         #expect(try resolve("a/b/c") == folder("a/b/c"))
     }
 
-    @Test("A default access list is judged on what is created under it") func aDefaultAccessListIsForWhatIsCreated() throws {
+    @Test("A default access list counts only for files that are created under it") func defaultAccessListAppliesOnlyToNewFiles() throws {
         do throws(TestFolder.Failed) {
             try folder.setAccessList("a/b", isDefault: true)
         } catch  where error.number == EOPNOTSUPP {
@@ -121,7 +121,7 @@ import Testing
         expectObjection(to: "a/b/new", on: "a/b/new", "access control list")
     }
 
-    @Test("A link into a folder that an access list lets others write is not followed") func aLinkIntoAnAccessListIsNotFollowed() throws {
+    @Test("A link into a folder that an access list lets others write is not followed") func linkIntoAWritableFolderIsNotFollowed() throws {
         do throws(TestFolder.Failed) {
             try folder.setAccessList("other")
         } catch  where error.number == EOPNOTSUPP {
@@ -131,20 +131,20 @@ import Testing
         expectObjection(to: "link", on: "other", "access control list")
     }
 
-    @Test func whatLiesElsewhereDoesNotMatter() throws {
+    @Test func foldersOutsideThePathDoNotMatter() throws {
         try folder.chmod("other", 0o777)
         #expect(try resolve("a/b/c") == folder("a/b/c"))
         expectObjection(to: "a/../other/file", on: "other", "everybody")
     }
 
-    @Test func aStickyFolderMayStandAboveAndNotBeTheOne() throws {
+    @Test func stickyFolderIsTrustedOnlyAsAParent() throws {
         try folder.chmod("a", 0o1777)
         #expect(try resolve("a/b/c") == folder("a/b/c"))
         expectObjection(to: "a", on: "a", "everybody")
         expectObjection(to: "a/b/..", on: "a", "everybody")
     }
 
-    @Test func theSameAnswerIsGivenAgain() throws {
+    @Test func repeatedResolutionHasTheSameResult() throws {
         try folder.chmod("a", 0o1777)
         var paths = PathTrustPolicy()
         for _ in 0..<2 {
@@ -153,14 +153,14 @@ import Testing
         }
     }
 
-    @Test func whatALinkLeadsThroughIsLookedAt() throws {
+    @Test func targetFoldersOfALinkAreChecked() throws {
         try folder.link("link", to: "other/file")
         try folder.chmod("other", 0o777)
         expectObjection(to: "link", on: "other", "everybody")
     }
 
     /// é as one code point and as two: equal strings, but different folders.
-    @Test func namesAreComparedByTheirBytes() throws {
+    @Test func namesAreComparedByBytes() throws {
         try folder.file("\u{E9}/x")
         try folder.file("e\u{301}/x")
         try folder.chmod("e\u{301}", 0o777)
@@ -174,7 +174,7 @@ import Testing
     // MARK: With other users
 
     @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"), arguments: ["a", "a/b", "a/b/c"])
-    func whatBelongsToAnotherIsNamed(culprit: String) throws {
+    func partOwnedByAnotherUserIsNamed(culprit: String) throws {
         try folder.chown(culprit, user: 54321)
         expectObjection(to: "a/b/c", on: culprit, "belongs to user 54321")
     }
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"))
-    func anothersLinkInAStickyFolderIsNotFollowed() throws {
+    func linkOfAnotherUserInAStickyFolderIsNotFollowed() throws {
         try folder.folder("sticky", mode: 0o1777)
         try folder.link("sticky/link", to: folder("a/b"))
         #expect(try resolve("sticky/link/c") == folder("a/b/c"))

@@ -13,78 +13,78 @@ import Testing
 #endif
 
 /// The recorded events, the news of watches, and the owners of descriptors.
-@Suite(.timeLimit(.minutes(10))) struct LoadWatchesTests {
-    private final class Bell: Sendable {
-        let rings = ConditionLock(0)
+@Suite(.timeLimit(.minutes(10))) struct DescriptorWatchesTests {
+    private final class ReadinessRecorder: Sendable {
+        let readyCount = ConditionLock(0)
         let closed = ConditionLock<[CInt]>([])
 
-        func wait(for count: Int = 1) { rings.wait { $0 >= count ? () : nil } }
+        func wait(for count: Int = 1) { readyCount.wait { $0 >= count ? () : nil } }
 
         func watches(_ clock: any LoadClock = SystemClock.shared) -> DescriptorWatches {
             DescriptorWatches(
-                clock: clock, whenReady: { self.rings.withLockBroadcasting { $0 += 1 } },
+                clock: clock, whenReady: { self.readyCount.withLockBroadcasting { $0 += 1 } },
                 whenClosed: { number in self.closed.withLock { $0.append(number) } })
         }
     }
 
-    private let bell = Bell()
+    private let recorder = ReadinessRecorder()
 
-    @Test func whatIsReadyAlreadyIsToldOnceForEachTimeThatItIsArmed() throws {
+    @Test func readyDescriptorIsReportedOnceEachTimeItIsArmed() throws {
         let pair = try WatchedSocketPair()
-        let watches = bell.watches()
+        let watches = recorder.watches()
         pair.send("x")
         for round in 1...3 {
             #expect(watches.watch(pair.plugins, for: [.readable, .hungUp]) == 0)
-            bell.wait(for: round)
+            recorder.wait(for: round)
             #expect(watches.takeNews(isPaused: false))
             #expect(!watches.takeNews(isPaused: false))
             #expect(watches.takeReady(pair.plugins) == .readable)
             #expect(watches.takeReady(pair.plugins) == [])
         }
-        #expect(bell.rings.withLock { $0 } == 3)
+        #expect(recorder.readyCount.withLock { $0 } == 3)
         watches.giveUp()
         #expect(watches.watch(pair.plugins, for: .readable) == EMFILE)
     }
 
-    @Test func aHangUpIsTold() throws {
+    @Test func hangUpIsReported() throws {
         let pair = try WatchedSocketPair()
-        let watches = bell.watches()
+        let watches = recorder.watches()
         #expect(watches.watch(pair.plugins, for: .hungUp) == 0)
         shutdown(pair.tests, CInt(SHUT_WR))
-        bell.wait()
+        recorder.wait()
         #expect(watches.takeReady(pair.plugins) == .hungUp)
         shutdown(pair.tests, CInt(SHUT_RDWR))
         #expect(watches.watch(pair.plugins, for: [.readable, .writable]) == 0)
-        bell.wait(for: 2)
+        recorder.wait(for: 2)
         #expect(watches.takeReady(pair.plugins) == .all)
         watches.giveUp()
     }
 
-    @Test func inAPauseWhatCanBeWrittenIsToldAndWhatCanBeReadWaits() throws {
+    @Test func pauseDelaysReadableButNotWritable() throws {
         let pair = try WatchedSocketPair()
-        let watches = bell.watches()
+        let watches = recorder.watches()
         // Fills the socket, so that it is only readable.
         let room = [UInt8](repeating: 0, count: 1 << 16)
         while unsafe send(pair.plugins, room, room.count, CInt(MSG_DONTWAIT)) > 0 {}
         pair.send("x")
         #expect(watches.watch(pair.plugins, for: [.readable, .writable]) == 0)
-        bell.wait()
-        #expect(!watches.takeNews(isPaused: true), "it can be read, which waits; writing is watched for again")
+        recorder.wait()
+        #expect(!watches.takeNews(isPaused: true), "readable waits for the resume; writable is armed again")
         var drain = room
         while unsafe recv(pair.tests, &drain, drain.count, CInt(MSG_DONTWAIT)) > 0 {}
-        bell.wait(for: 2)
+        recorder.wait(for: 2)
         #expect(watches.takeNews(isPaused: true))
         #expect(watches.takeReady(pair.plugins) == [.readable, .writable])
         #expect(!watches.takeNews(isPaused: false))
         watches.giveUp()
     }
 
-    @Test func whatIsArmedAgainForgetsWhatWasNoted() throws {
+    @Test func rearmingDiscardsAPendingEvent() throws {
         let pair = try WatchedSocketPair()
-        let watches = bell.watches()
+        let watches = recorder.watches()
         pair.send("x")
         #expect(watches.watch(pair.plugins, for: .readable) == 0)
-        bell.wait()
+        recorder.wait()
         #expect(!watches.takeNews(isPaused: true))
         var byte: UInt8 = 0
         #expect(unsafe read(pair.plugins, &byte, 1) == 1)
@@ -94,9 +94,9 @@ import Testing
         watches.giveUp()
     }
 
-    @Test func aNumberThatIsAnotherDescriptorNowIsTheOthers() throws {
+    @Test func reusedNumberBelongsToTheOtherLoad() throws {
         let pairs = try (0..<2).map { _ in try WatchedSocketPair() }
-        let (first, second) = (bell.watches(), Bell())
+        let (first, second) = (recorder.watches(), ReadinessRecorder())
         let next = second.watches()
         let number = dup(pairs[0].plugins)
         #expect(first.watch(number, for: .readable) == 0)
@@ -104,7 +104,7 @@ import Testing
         // numbers.
         #expect(dup2(pairs[1].plugins, number) == number)
         #expect(next.watch(number, for: .readable) == 0)
-        #expect(bell.closed.withLock { $0 } == [number])
+        #expect(recorder.closed.withLock { $0 } == [number])
         pairs[0].send("x")
         pairs[1].send("x")
         second.wait()
@@ -118,24 +118,24 @@ import Testing
         #expect(second.closed.withLock { $0 }.isEmpty)
     }
 
-    @Test func itsOwnNumberMayBeAnotherDescriptorNow() throws {
+    @Test func reusedNumberOfTheSameLoadIsWatched() throws {
         let pairs = try (0..<2).map { _ in try WatchedSocketPair() }
-        let watches = bell.watches()
+        let watches = recorder.watches()
         let number = dup(pairs[0].plugins)
         #expect(watches.watch(number, for: .readable) == 0)
         #expect(dup2(pairs[1].plugins, number) == number)
         #expect(watches.watch(number, for: .readable) == 0)
         pairs[1].send("x")
-        bell.wait()
+        recorder.wait()
         #expect(watches.takeReady(number) == .readable)
         watches.giveUp()
         close(number)
     }
 
     /// The poller recorded an event of the old watch, and reports it when the new watch is armed.
-    @Test func whatIsToldOfAWatchThatWasGivenUpIsNotTheNextOnes() throws {
+    @Test func eventOfARemovedWatchIsNotReportedForTheNextOne() throws {
         let pair = try WatchedSocketPair()
-        let watches = bell.watches()
+        let watches = recorder.watches()
         #expect(watches.watch(pair.plugins, for: .readable) == 0)
         watches.unwatch(pair.plugins)
         #expect(watches.watch(pair.plugins, for: .readable) == 0)
@@ -143,22 +143,22 @@ import Testing
         watches.becameReady(pair.plugins, 2, for: .writable)
         watches.wasClosed(pair.plugins, 1)
         #expect(!watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [])
-        #expect(bell.closed.withLock { $0 }.isEmpty)
+        #expect(recorder.closed.withLock { $0 }.isEmpty)
         watches.becameReady(pair.plugins, 2, for: .all)
         #expect(watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [.readable, .hungUp])
         watches.giveUp()
     }
 
-    @Test func aTimerFiresOnceForEachTimeThatItIsSet() {
+    @Test func timerFiresOnceEachTimeItIsSet() {
         let clock = ManualClock()
-        let watches = bell.watches(clock)
+        let watches = recorder.watches(clock)
         watches.setTimer(0, 10)
         watches.setTimer(1, 20)
         watches.setTimer(0, 30)
         clock.advance(by: .milliseconds(20))
-        bell.wait()
+        recorder.wait()
         #expect(watches.takeNews(isPaused: true))
-        #expect(!watches.takeFired(0), "it was set again")
+        #expect(!watches.takeFired(0), "the timer was set again")
         #expect(watches.takeFired(1) && !watches.takeFired(1))
         watches.setTimer(0, -1)
         watches.setTimer(2, .max)
@@ -168,6 +168,6 @@ import Testing
         watches.giveUp()
         clock.advance(by: .seconds(100))
         #expect(!watches.takeNews(isPaused: false))
-        #expect(bell.rings.withLock { $0 } == 1)
+        #expect(recorder.readyCount.withLock { $0 } == 1)
     }
 }

@@ -17,64 +17,64 @@ import Testing
 
     init() throws { plugin = try Fixtures.plugin("line") }
 
-    private func attempt(_ pair: WatchedSocketPair, _ rest: String = "word", _ client: RecordingClient = RecordingClient()) throws
+    private func makeLoad(_ pair: WatchedSocketPair, _ rest: String = "word", _ client: RecordingClient = RecordingClient()) throws
         -> TestHandlerLoad
     {
         try TestHandlerLoad(plugin, "line://fd:\(pair.plugins)/\(rest)", client: client)
     }
 
-    private func end(_ attempt: TestHandlerLoad, sourceLocation: SourceLocation = #_sourceLocation) {
-        attempt.waitUntilEnded()
+    private func end(_ load: TestHandlerLoad, sourceLocation: SourceLocation = #_sourceLocation) {
+        load.waitUntilEnded()
         plugin.waitUntilIdle()
-        #expect(attempt.violations.isEmpty, sourceLocation: sourceLocation)
+        #expect(load.violations.isEmpty, sourceLocation: sourceLocation)
     }
 
-    @Test func whatThePeerSendsLaterArrives() throws {
+    @Test func laterDataOfThePeerArrives() throws {
         let pair = try WatchedSocketPair()
-        let attempt = try attempt(pair)
-        attempt.start()
+        let load = try makeLoad(pair)
+        load.start()
         #expect(WatchedSocketPair.line(from: pair.tests) == "word")
-        attempt.client.wait { $0.last == .response(nil) }
+        load.client.wait { $0.last == .response(nil) }
         pair.send("one\ntw")
-        attempt.client.wait { $0.last == .data(4) }
+        load.client.wait { $0.last == .data(4) }
         pair.send("o\n.\n")
-        end(attempt)
-        #expect(attempt.client.events.suffix(3) == [.data(4), .data(4), .finished])
-        #expect(attempt.client.text == "one\ntwo\n")
+        end(load)
+        #expect(load.client.events.suffix(3) == [.data(4), .data(4), .finished])
+        #expect(load.client.text == "one\ntwo\n")
     }
 
-    @Test func aLineMayComeByteByByte() throws {
+    @Test func lineMayArriveByteByByte() throws {
         let pair = try WatchedSocketPair()
-        let attempt = try attempt(pair)
-        attempt.start()
+        let load = try makeLoad(pair)
+        load.start()
         _ = WatchedSocketPair.line(from: pair.tests)
         for character in "one\ntwo\n.\n" { pair.send(String(character)) }
-        end(attempt)
-        #expect(attempt.client.text == "one\ntwo\n")
+        end(load)
+        #expect(load.client.text == "one\ntwo\n")
     }
 
-    @Test func aConnectionIsWaitedFor() throws {
+    @Test func loadWaitsForTheConnection() throws {
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
         let port = try Self.listen(on: listener)
-        let attempt = try TestHandlerLoad(plugin, "line://127.0.0.1:\(port)/there")
-        attempt.start()
+        let load = try TestHandlerLoad(plugin, "line://127.0.0.1:\(port)/there")
+        load.start()
         let peer = accept(listener, nil, nil)
         defer { close(peer) }
         #expect(WatchedSocketPair.line(from: peer) == "there")
         WatchedSocketPair.send("yes\n.\n", to: peer)
-        end(attempt)
-        #expect(attempt.client.text == "yes\n")
+        end(load)
+        #expect(load.client.text == "yes\n")
     }
 
-    @Test func aPortThatNobodyListensAtFailsTheLoad() throws {
+    @Test func refusedConnectionFailsTheLoad() throws {
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         let port = try Self.listen(on: listener, backlog: nil)
         defer { close(listener) }
-        let attempt = try TestHandlerLoad(plugin, "line://127.0.0.1:\(port)/there")
-        attempt.run()
-        end(attempt)
-        #expect(attempt.client.error?.code == .cannotConnect)
+        let load = try TestHandlerLoad(plugin, "line://127.0.0.1:\(port)/there")
+        load.run()
+        end(load)
+        #expect(load.client.error?.code == .cannotConnect)
     }
 
     private static func listen(on socket: CInt, backlog: CInt? = 8) throws -> UInt16 {
@@ -98,53 +98,53 @@ import Testing
         return UInt16(bigEndian: address.sin_port)
     }
 
-    @Test func aPeerThatHangsUpEarlyFailsTheLoad() throws {
+    @Test func peerThatClosesEarlyFailsTheLoad() throws {
         let pair = try WatchedSocketPair()
-        let attempt = try attempt(pair)
-        attempt.start()
+        let load = try makeLoad(pair)
+        load.start()
         _ = WatchedSocketPair.line(from: pair.tests)
         pair.send("one\nhal")
-        attempt.client.wait { $0.last == .data(4) }
+        load.client.wait { $0.last == .data(4) }
         shutdown(pair.tests, CInt(SHUT_WR))
-        end(attempt)
-        #expect(attempt.client.error?.code == .truncated)
+        end(load)
+        #expect(load.client.error?.code == .truncated)
     }
 
     // MARK: Timers
 
     @Test(arguments: [0, 1, 3])
-    func timersBringTurns(_ every: Int) throws {
-        let attempt = try TestHandlerLoad(plugin, "line://ticks:5/?every=\(every)")
+    func timersWakeTheLoad(_ every: Int) throws {
+        let load = try TestHandlerLoad(plugin, "line://ticks:5/?every=\(every)")
         let clock = ContinuousClock()
         let start = clock.now
-        attempt.run()
-        end(attempt)
-        #expect(attempt.client.text == String(repeating: "tick\n", count: 5))
+        load.run()
+        end(load)
+        #expect(load.client.text == String(repeating: "tick\n", count: 5))
         #expect(clock.now - start >= .milliseconds(5 * every), "a timer is never early")
     }
 
-    @Test func aTimerThatIsNotSetAgainFires() throws {
+    @Test func timerThatIsNotResetFires() throws {
         let pair = try WatchedSocketPair()
-        let attempt = try attempt(pair, "word?idle=30")
-        attempt.start()
-        end(attempt)
-        #expect(attempt.client.error?.code == .timedOut)
+        let load = try makeLoad(pair, "word?idle=30")
+        load.start()
+        end(load)
+        #expect(load.client.error?.code == .timedOut)
     }
 
     // MARK: Stops and pauses
 
-    @Test func aStopWhileItWaitsClosesItsSocket() throws {
+    @Test func stopWhileWaitingClosesTheSocket() throws {
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
-        let attempt = try TestHandlerLoad(plugin, "line://127.0.0.1:\(Self.listen(on: listener))/word?idle=60000")
-        attempt.start()
+        let load = try TestHandlerLoad(plugin, "line://127.0.0.1:\(Self.listen(on: listener))/word?idle=60000")
+        load.start()
         let peer = accept(listener, nil, nil)
         defer { close(peer) }
         #expect(WatchedSocketPair.line(from: peer) == "word")
-        attempt.attempt.end(with: PluginCancelTests.cancelled)
+        load.handlerLoad.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
-        #expect(WatchedSocketPair.line(from: peer) == "", "nobody has the other end any more")
-        #expect(attempt.client.events.last == .failed(PluginCancelTests.cancelled))
+        #expect(WatchedSocketPair.line(from: peer) == "", "the plugin closed its end")
+        #expect(load.client.events.last == .failed(PluginCancelTests.cancelled))
     }
 
     @Test func pausingAtEveryDeliveryLosesNothing() throws {
@@ -152,36 +152,36 @@ import Testing
         let lines = (0..<50).map { "line \($0)\n" }.joined()
         pair.send(lines + ".\n")
         let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
-        let attempt = try attempt(pair, "word", client)
-        attempt.start()
+        let load = try makeLoad(pair, "word", client)
+        load.start()
         var seen = 0
         while client.events.last?.isEnd != true {
             client.wait { $0.count > seen }
             seen = client.events.count
-            attempt.attempt.resume()
+            load.handlerLoad.resume()
         }
-        end(attempt)
+        end(load)
         #expect(client.text == lines)
         #expect(client.events.last == .finished)
     }
 
     // MARK: Many loads
 
-    @Test func twoHundredLoadsWaitOnNoThread() throws {
+    @Test func twoHundredWaitingLoadsNeedNoThreads() throws {
         let pairs = try (0..<200).map { _ in try WatchedSocketPair() }
-        let attempts = try pairs.enumerated().map { number, pair in try attempt(pair, "\(number)") }
-        for attempt in attempts { attempt.start() }
+        let loads = try pairs.enumerated().map { number, pair in try makeLoad(pair, "\(number)") }
+        for load in loads { load.start() }
         var random = SeededGenerator(seed: 3)
         // All loads now wait for their peers.
         for (number, pair) in pairs.enumerated() { #expect(WatchedSocketPair.line(from: pair.tests) == "\(number)") }
         for round in 0..<5 { for number in pairs.indices.shuffled(using: &random) { pairs[number].send("\(number) in \(round)\n") } }
-        for (number, attempt) in attempts.enumerated() where number % 3 == 0 { attempt.attempt.end(with: PluginCancelTests.cancelled) }
+        for (number, load) in loads.enumerated() where number % 3 == 0 { load.handlerLoad.end(with: PluginCancelTests.cancelled) }
         for pair in pairs { pair.send(".\n") }
-        for (number, attempt) in attempts.enumerated() {
-            attempt.waitUntilEnded()
-            #expect(attempt.violations.isEmpty)
+        for (number, load) in loads.enumerated() {
+            load.waitUntilEnded()
+            #expect(load.violations.isEmpty)
             guard number % 3 != 0 else { continue }
-            #expect(attempt.client.text == (0..<5).map { "\(number) in \($0)\n" }.joined())
+            #expect(load.client.text == (0..<5).map { "\(number) in \($0)\n" }.joined())
         }
         plugin.waitUntilIdle()
     }

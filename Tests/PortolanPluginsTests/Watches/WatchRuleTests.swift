@@ -17,125 +17,125 @@ import Testing
 /// Violations of `portolan.watch/1`, and their effects.
 @Suite(.timeLimit(.minutes(10))) struct WatchRuleTests {
     /// State for the plugin's functions, which can't capture values. The tests that use it run one after another.
-    private final class Scene: Sendable {
+    private final class Recorder: Sendable {
         let descriptor = ConditionLock<CInt>(-1)
-        let answers = ConditionLock<[Int32]>([])
+        let results = ConditionLock<[Int32]>([])
         let calls = ConditionLock<[String]>([])
 
         func reset(_ descriptor: CInt = -1) {
             self.descriptor.withLock { $0 = descriptor }
-            answers.withLock { $0 = [] }
+            results.withLock { $0 = [] }
             calls.withLock { $0 = [] }
         }
 
         func note(_ call: String) { calls.withLockBroadcasting { $0.append(call) } }
-        func note(_ answer: Int32) { answers.withLock { $0.append(answer) } }
+        func note(_ result: Int32) { results.withLock { $0.append(result) } }
     }
 
-    @Suite(.serialized, .timeLimit(.minutes(10))) struct Answers {
-        private static let scene = Scene()
-        private static var number: CInt { scene.descriptor.withLock { $0 } }
+    @Suite(.serialized, .timeLimit(.minutes(10))) struct WatchResults {
+        private static let recorder = Recorder()
+        private static var number: CInt { recorder.descriptor.withLock { $0 } }
 
         private func run(_ start: @escaping InProcessPlugin.Function, on descriptor: CInt = -1) throws -> [Int32] {
-            Self.scene.reset(descriptor)
+            Self.recorder.reset(descriptor)
             let plugin = unsafe try InProcessPlugin(start: start)
-            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
-            attempt.run()
+            let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
+            load.run()
             plugin.waitUntilIdle()
-            #expect(attempt.client.events.last == .finished)
-            #expect(attempt.violations.isEmpty)
-            return Self.scene.answers.withLock { $0 }
+            #expect(load.client.events.last == .finished)
+            #expect(load.violations.isEmpty)
+            return Self.recorder.results.withLock { $0 }
         }
 
-        @Test func aDescriptorThatIsNotOpenIsAnError() throws {
-            let answers = unsafe try run { load in
+        @Test func closedDescriptorIsAnError() throws {
+            let results = unsafe try run { load in
                 let client = unsafe WatchingClient(load)
-                for number: CInt in [-1, .max, 1 << 20] { Answers.scene.note(client.watch(number, 1)) }
+                for number: CInt in [-1, .max, 1 << 20] { WatchResults.recorder.note(client.watch(number, 1)) }
                 client.respond()
                 client.finish()
             }
-            #expect(answers == [EBADF, EBADF, EBADF])
+            #expect(results == [EBADF, EBADF, EBADF])
         }
 
-        @Test func aFileThatIsAlwaysReadyIsAnError() throws {
+        @Test func regularFileIsAnError() throws {
             let file = unsafe open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
             defer { close(file) }
-            let answers = unsafe try run(
+            let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
-                    Answers.scene.note(client.watch(Answers.number, 1))
+                    WatchResults.recorder.note(client.watch(WatchResults.number, 1))
                     client.respond()
                     client.finish()
                 }, on: file)
-            #expect(answers == [EPERM])
+            #expect(results == [EPERM])
         }
 
-        @Test func overTheLimitIsAnError() throws {
+        @Test func watchAboveTheLimitIsAnError() throws {
             let pair = try WatchedSocketPair()
-            let answers = unsafe try run(
+            let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
-                    let copies = (0..<DescriptorWatches.limit + 1).map { _ in dup(Answers.number) }
-                    for copy in copies { Answers.scene.note(client.watch(copy, 1)) }
+                    let copies = (0..<DescriptorWatches.limit + 1).map { _ in dup(WatchResults.number) }
+                    for copy in copies { WatchResults.recorder.note(client.watch(copy, 1)) }
                     // Removing a watch makes room for another one.
                     client.unwatch(copies[0])
-                    Answers.scene.note(client.watch(copies[DescriptorWatches.limit], 1))
+                    WatchResults.recorder.note(client.watch(copies[DescriptorWatches.limit], 1))
                     client.respond()
                     client.finish()
                     for copy in copies { close(copy) }
                 }, on: pair.plugins)
-            #expect(answers == Array(repeating: 0, count: DescriptorWatches.limit) + [EMFILE, 0])
+            #expect(results == Array(repeating: 0, count: DescriptorWatches.limit) + [EMFILE, 0])
         }
 
         /// The load with the first watch continues, and the other load gets an error.
-        @Test func aDescriptorOfAnotherLoadIsAnError() throws {
+        @Test func descriptorOfAnotherLoadIsAnError() throws {
             let pair = try WatchedSocketPair()
             let other = DescriptorWatches(whenReady: {}, whenClosed: { _ in })
             #expect(other.watch(pair.plugins, for: .readable) == 0)
-            let answers = unsafe try run(
+            let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
-                    Answers.scene.note(client.watch(Answers.number, 1))
-                    client.unwatch(Answers.number)
+                    WatchResults.recorder.note(client.watch(WatchResults.number, 1))
+                    client.unwatch(WatchResults.number)
                     client.respond()
                     client.finish()
                 }, on: pair.plugins)
-            #expect(answers == [EBUSY])
+            #expect(results == [EBUSY])
             #expect(other.watch(pair.plugins, for: .readable) == 0)
             other.giveUp()
         }
 
-        @Test func afterItsEndALoadWatchesNothing() throws {
+        @Test func endedLoadCannotWatch() throws {
             let pair = try WatchedSocketPair()
-            let answers = unsafe try run(
+            let results = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
                     client.respond()
                     client.finish()
-                    Answers.scene.note(client.watch(Answers.number, 1))
-                    Answers.scene.note(client.setTimer(0, 0))
+                    WatchResults.recorder.note(client.watch(WatchResults.number, 1))
+                    WatchResults.recorder.note(client.setTimer(0, 0))
                 }, on: pair.plugins)
-            #expect(answers == [-1, -1])
+            #expect(results == [-1, -1])
         }
     }
 
     // MARK: Violations
 
     private func expectViolation(_ plugin: InProcessPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
-        attempt.run()
+        let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
+        load.run()
         plugin.waitUntilIdle()
-        let error = attempt.client.error
+        let error = load.client.error
         #expect(error?.code == .protocolViolation, sourceLocation: sourceLocation)
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
     }
 
-    @Test func aBlockingLoadIsNotWatchedFor() throws {
+    @Test func blockingLoadCannotWatch() throws {
         try expectViolation(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).watch(0, 1) }), "WATCH-01")
         try expectViolation(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).setTimer(0, 1) }), "WATCH-01")
     }
 
-    @Test func unknownBitsAndTimersAreBreaches() throws {
+    @Test func unknownBitsAndTimersAreViolations() throws {
         try expectViolation(
             unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 0) }), "WATCH-02: a descriptor was to be watched for 0")
         try expectViolation(
@@ -145,27 +145,27 @@ import Testing
     }
 
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Closing {
-        private static let scene = Scene()
+        private static let recorder = Recorder()
 
         /// The number may belong to another descriptor by then, so the load receives no more events. The log reports
         /// the error to the author.
-        @Test func aDescriptorThatIsClosedWhileItIsWatchedIsReported() throws {
+        @Test func closingAWatchedDescriptorIsReported() throws {
             let pair = try WatchedSocketPair()
             let log = RecordingLog()
-            Self.scene.reset(pair.plugins)
+            Self.recorder.reset(pair.plugins)
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
-                    let copy = dup(Closing.scene.descriptor.withLock { $0 })
+                    let copy = dup(Closing.recorder.descriptor.withLock { $0 })
                     _ = client.watch(copy, 1)
                     close(copy)
                     client.respond()
                     client.finish()
                 }, logger: log.logger)
-            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
-            attempt.run()
+            let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
+            load.run()
             plugin.waitUntilIdle()
-            #expect(attempt.client.events.last == .finished)
+            #expect(load.client.events.last == .finished)
             #expect(log.all.count { $0.contains("WATCH-03") } == 1, "\(log.all)")
         }
     }
@@ -173,50 +173,50 @@ import Testing
     // MARK: Pauses
 
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Pauses {
-        private static let scene = Scene()
+        private static let recorder = Recorder()
 
-        @Test func whatCanBeReadWaitsForTheResumeAndATimerDoesNot() throws {
+        @Test func pauseDelaysReadableButNotTimers() throws {
             let pair = try WatchedSocketPair()
             pair.send("x")
-            Self.scene.reset(pair.plugins)
+            Self.recorder.reset(pair.plugins)
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
                     client.respond()
-                    _ = client.watch(Pauses.scene.descriptor.withLock { $0 }, 1)
+                    _ = client.watch(Pauses.recorder.descriptor.withLock { $0 }, 1)
                     _ = client.setTimer(0, 20)
                 },
-                resume: { _ in Pauses.scene.note("resume") },
+                resume: { _ in Pauses.recorder.note("resume") },
                 woken: { load in
                     let client = unsafe WatchingClient(load)
-                    if client.fired(0) { return Pauses.scene.note("timer") }
-                    Pauses.scene.note("readable \(client.ready(Pauses.scene.descriptor.withLock { $0 }))")
+                    if client.fired(0) { return Pauses.recorder.note("timer") }
+                    Pauses.recorder.note("readable \(client.ready(Pauses.recorder.descriptor.withLock { $0 }))")
                     client.finish()
                 })
             let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
-            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"), client: client)
-            attempt.start()
-            Self.scene.calls.wait { $0.isEmpty ? nil : () }
-            attempt.attempt.resume()
-            attempt.waitUntilEnded()
+            let load = try TestHandlerLoad(plugin.handler, Request("inside:1"), client: client)
+            load.start()
+            Self.recorder.calls.wait { $0.isEmpty ? nil : () }
+            load.handlerLoad.resume()
+            load.waitUntilEnded()
             plugin.waitUntilIdle()
-            #expect(Self.scene.calls.withLock { $0 } == ["timer", "resume", "readable 1"])
+            #expect(Self.recorder.calls.withLock { $0 } == ["timer", "resume", "readable 1"])
         }
     }
 
     // MARK: Fairness
 
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Fairness {
-        private static let scene = Scene()
+        private static let recorder = Recorder()
 
         /// As many loads as a plugin has threads wake themselves forever. The host still calls another load of the
         /// plugin.
-        @Test func loadsThatWakeThemselvesLeaveTurnsToOthers() throws {
-            Self.scene.reset(0)
+        @Test func loadsThatWakeThemselvesDoNotStarveOthers() throws {
+            Self.recorder.reset(0)
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
-                    let number = Fairness.scene.descriptor.withLockBroadcasting { number in
+                    let number = Fairness.recorder.descriptor.withLockBroadcasting { number in
                         defer { number += 1 }
                         return number
                     }
@@ -226,12 +226,12 @@ import Testing
                 },
                 woken: { unsafe WatchingClient($0).wake() })
             let spinning = try (0..<HelperThreads.limit).map { _ in try TestHandlerLoad(plugin.handler, Request("inside:1")) }
-            for attempt in spinning { attempt.start() }
-            Self.scene.descriptor.wait { $0 >= HelperThreads.limit ? () : nil }
-            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
-            attempt.run()
-            #expect(attempt.client.events.last == .finished)
-            for attempt in spinning { attempt.attempt.end(with: PluginCancelTests.cancelled) }
+            for load in spinning { load.start() }
+            Self.recorder.descriptor.wait { $0 >= HelperThreads.limit ? () : nil }
+            let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
+            load.run()
+            #expect(load.client.events.last == .finished)
+            for load in spinning { load.handlerLoad.end(with: PluginCancelTests.cancelled) }
             plugin.waitUntilIdle()
         }
     }

@@ -5,9 +5,9 @@ import PortolanCore
 import Synchronization
 
 /// Records every event of a load as a line, without details that only depend on how bytes were split.
-final class HTTPWitness: LoadDelegate {
+final class HTTPEventRecorder: LoadDelegate {
     /// The answer to redirects.
-    enum RedirectAnswer: Sendable { case follow, deliver, followLater, deliverLater }
+    enum RedirectAction: Sendable { case follow, deliver, followLater, deliverLater }
 
     private struct State {
         var lines: [String] = []
@@ -20,13 +20,13 @@ final class HTTPWitness: LoadDelegate {
 
     private let state = Mutex(State())
     private let answers: [ChallengeAnswer]
-    private let redirects: RedirectAnswer
+    private let redirects: RedirectAction
     private let pauses: Bool
 
     /// - Parameters:
     ///   - answers: the answers to challenges, by the number of previous failures; after the last, `continueWithout`.
     ///   - pauses: whether each delivery returns a pause.
-    init(answers: [ChallengeAnswer] = [], redirects: RedirectAnswer = .follow, pauses: Bool = false) {
+    init(answers: [ChallengeAnswer] = [], redirects: RedirectAction = .follow, pauses: Bool = false) {
         self.answers = answers
         self.redirects = redirects
         self.pauses = pauses
