@@ -10,13 +10,13 @@ import Testing
 
     init() throws { program = try Program() }
 
-    @Test func explainNamesWhoIsAskedAndWhoTakesIt() throws {
+    @Test func explainListsCandidatesAndTheChosenHandler() throws {
         let outcome = try program.run("explain", "data:,x")
         #expect(outcome.lines == ["GET 'data:,x'", "1. org.portolan.data (asked for data:): takes it", "taken by org.portolan.data"])
         #expect(outcome.status == 0)
     }
 
-    @Test func explainFailsWhereNobodyTakesIt() throws {
+    @Test func explainFailsIfNoHandlerTakesTheURL() throws {
         let outcome = try program.run("explain", "--json", "nosuch:x")
         #expect(outcome.lines == [#"{"url":"nosuch:x","method":"GET","asked":[],"winner":null}"#])
         #expect(outcome.errors == ["portolan: no handler takes 'nosuch:x'; known schemes: data, file, http, https"])
@@ -35,11 +35,11 @@ import Testing
         #expect((json?["version"] as? String)?.isEmpty == false)
     }
 
-    @Test func versionIsAnOptionToo() throws {
+    @Test func versionIsAlsoAnOption() throws {
         #expect(try program.run("--version").text == program.run("version").text)
     }
 
-    @Test func pathsAreNoURLsButAreUnderstood() throws {
+    @Test func pathsAreRefusedWithTheirFileURL() throws {
         let file = try program.makeFile("a b")
         let path = try #require(file.path.split(separator: "/").last.map { "./\($0)" })
         for command in ["get", "explain"] {
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func optionsThatCurlNeedsAreTaken() throws {
+    @Test func optionsOfCurlWithoutEffectAreAccepted() throws {
         #expect(try program.run("get", "-sL", "data:,x").text == "x")
     }
 
@@ -66,14 +66,14 @@ import Testing
         #expect(outcome.text.contains("max-redirects"))
     }
 
-    @Test func filesAreCompleted() throws {
+    @Test func completionScriptCompletesFiles() throws {
         let script = try program.run("--generate-completion-script", "zsh").text
         #expect(script.contains(/-o[^\n]*:file:_files/))
         #expect(script.contains(/--plugin[^\n]*:path:_files/))
     }
 
     @Test(arguments: [["--help"], ["get", "--help"], ["help", "stdio"], []])
-    func helpIsNoError(arguments: [String]) throws {
+    func helpExitsSuccessfully(arguments: [String]) throws {
         let outcome = try program.run(arguments)
         #expect(outcome.status == 0)
         #expect(outcome.text.contains("USAGE: portolan"))
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: [["nosuch"], ["get"], ["stdio", "x"], ["explain", "a:b", "c:d"]])
-    func aCommandLineThatIsNotUnderstoodIsOneLine(arguments: [String]) throws {
+    func invalidCommandLineIsReportedInOneLine(arguments: [String]) throws {
         let outcome = try program.run(arguments)
         #expect(outcome.status == 2)
         #expect(outcome.errors.count == 1)

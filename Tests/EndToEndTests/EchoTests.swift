@@ -11,13 +11,13 @@ import Testing
         return try program.run(["get", "--plugin", program.copyFixture("echo.so"), url] + options)
     }
 
-    @Test func aRedirectIsFollowedAndTold() throws {
+    @Test func redirectIsFollowedAndReported() throws {
         let outcome = try get("echo:redirect?to=data:,there", "-v")
         #expect(outcome.text == "there")
         #expect(outcome.errors.contains { $0.contains("redirected (302) to 'data:,there'") })
     }
 
-    @Test func aHeadIsShown() throws {
+    @Test func headIsPrinted() throws {
         let outcome = try get("echo:size?bytes=1099511627776&status=404&field=X-Sea:calm", "-I")
         #expect(outcome.status == 0)
         #expect(outcome.lines.first == "404")
@@ -25,7 +25,7 @@ import Testing
         #expect(outcome.lines.contains("content-length: 1099511627776"))
     }
 
-    @Test func whatIsSentIsTold() throws {
+    @Test func sentRequestIsReported() throws {
         let outcome = try get("echo:", "-X", "PUT", "-H", "X-Sea: calm", "-d", "ahoy")
         #expect(outcome.text.contains(#""url":"echo:","method":"PUT""#))
         #expect(outcome.text.contains(#"["X-Sea","calm"]"#))
@@ -38,7 +38,7 @@ import Testing
             ("echo:redirect?to=file:///etc/hostname", "u:p", 1), ("echo:size?bytes=10&cut=3", "u:p", 18), ("echo:size", "u:p", 3),
             ("echo:fail?code=1&domain=org.example.tide", "u:p", 109),
         ] as [(String, String, Int32)])
-    func eachEndHasItsCode(_ url: String, _ credential: String, _ status: Int32) throws {
+    func eachEndHasItsExitStatus(_ url: String, _ credential: String, _ status: Int32) throws {
         let outcome = try get(url, "-u", credential)
         #expect(outcome.status == status)
         #expect(outcome.errors.count == (status == 0 ? 0 : 1))

@@ -6,7 +6,7 @@ import Testing
 
 /// Uses the gzip plugin through the command line, with files from gzip(1).
 @Suite(.blocking, .timeLimit(.minutes(5))) struct GzipTests {
-    @Test(arguments: ["-1", "-9"]) func aFileOfGzipsComesBack(_ level: String) throws {
+    @Test(arguments: ["-1", "-9"]) func gzipFileIsDecompressed(_ level: String) throws {
         let program = try Program()
         try program.copyFixture("gzip.so")
         let outcome = try program.runScript(
@@ -20,7 +20,7 @@ import Testing
         #expect(Set(outcome.lines).count == 1, "\(outcome.lines) \(outcome.errors)")
     }
 
-    @Test(arguments: [0, 1, 9, 30, 20_000]) func aFileThatIsCutFails(_ count: Int) throws {
+    @Test(arguments: [0, 1, 9, 30, 20_000]) func truncatedFileFails(_ count: Int) throws {
         let program = try Program()
         try program.copyFixture("gzip.so")
         let outcome = try program.runScript(
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// Zeros, which gzip(1) compresses to a thousandth.
-    @Test func aBombMeetsTheLimit() throws {
+    @Test func decompressionBombFailsAtTheLimit() throws {
         let program = try Program()
         try program.copyFixture("gzip.so")
         let outcome = try program.runScript(

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func everyManifestNamesWhatSucceedsAndWhatFails() throws {
+    @Test func everyManifestHasSucceedingAndFailingLoads() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent("Plugins").path)
         // A name with a dot is a file that serves the build of several plugins.
         #expect(Self.manifests.keys.sorted() == folders.filter { !$0.contains(".") }.sorted())
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func aURLDoesWhatTheManifestSays(_ test: Case) throws {
+    func loadBehavesAsItsManifestSays(_ test: Case) throws {
         let (load, program) = (test.load, try Program())
         let hangs = load.tags.contains("hangs")
         let error = hangs ? "timedOut" : load.error

@@ -6,7 +6,7 @@ import Testing
 
 /// Tests Template through the command line, beyond the URLs of its manifest.
 @Suite(.blocking) struct TemplateConformanceTests {
-    @Test func aHeadHasNoBody() throws {
+    @Test func responseToHEADHasNoBody() throws {
         let program = try Program()
         let library = try program.copyFixture("template.so")
         let outcome = try program.run("get", "-I", "--plugin", library, "template://greet/World")
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: ["http://u:s3cr3t@x%20y/", "//u:s3cr3t@x", "u:s3cr3t@%zz"])
-    func aRedirectThatIsRefusedQuotesNoPassword(target: String) throws {
+    func refusedRedirectDoesNotQuoteThePassword(target: String) throws {
         let program = try Program()
         let outcome = try program.run("get", "--plugin", program.copyFixture("template.so"), "template://redirect?to=\(target)")
         #expect(outcome.status == 3)

@@ -13,7 +13,7 @@ import Testing
         plugin = try UnrulyPlugin.make(in: program)
     }
 
-    @Test func aLoadThatThePluginCancelledIsNoInterruption() throws {
+    @Test func cancellationByThePluginIsNotAnInterruption() throws {
         let outcome = try program.run("get", "--plugin", plugin, "unruly://cancelled", "data:,goes%20on")
         #expect(outcome.status == 109)
         #expect(outcome.text == "goes on")
@@ -21,7 +21,7 @@ import Testing
     }
 
     /// A cancelled challenge, a redirect loop and wrong credentials have separate exit statuses.
-    @Test func aCancelledQuestionAndALoopOfRedirectsHaveStatusesOfTheirOwn() throws {
+    @Test func cancelledChallengeAndRedirectLoopHaveTheirOwnStatuses() throws {
         #expect(try program.run("get", "--plugin", plugin, "unruly://unasked").status == 110)
         #expect(try program.run("get", "--plugin", plugin, "unruly://loop").status == 47)
         for user in ["guest:wrong", "nobody:sesame"] {
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [("stdio", Int32(0)), ("get", 143)])
-    func aStopThatHangsDoesNotKeepASignalFromEndingTheProgram(command: String, status: Int32) throws {
+    func signalEndsTheProgramDespiteAHangingStop(command: String, status: Int32) throws {
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = [command, "--plugin", plugin] + (command == "get" ? ["unruly://hang"] : [])

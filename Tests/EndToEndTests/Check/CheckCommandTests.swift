@@ -8,13 +8,13 @@ import Testing
 @Suite(.blocking, .timeLimit(.minutes(10))) struct CheckCommandTests {
     private func subject(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
 
-    @Test func theListIsTheChecks() throws {
+    @Test func listPrintsEveryCheck() throws {
         let outcome = try Program().run("check", "--list")
         #expect(outcome.lines.count == ConformanceCheck.all.count + 1)
         #expect(outcome.lines.last?.hasSuffix("the rules are \(RuleCatalogue.rules.count)") == true)
     }
 
-    @Test func aCrashIsToldWithSignalStackAndLastCalls() throws {
+    @Test func crashIsReportedWithSignalStackAndLastCalls() throws {
         let outcome = try Program().run("check", subject("LIFE_05"), "--filter", "LIFE-05")
         #expect(outcome.status == 111)
         #expect(outcome.text.contains("crashed  LIFE-05"))
@@ -24,7 +24,7 @@ import Testing
         #expect(outcome.text.contains("again: portolan check"))
     }
 
-    @Test func aHangIsEndedAtItsTimeAndNamed() throws {
+    @Test func hangingCheckIsEndedAtItsTimeLimitAndReported() throws {
         let start = ContinuousClock.now
         let outcome = try Program().run("check", subject("CAN_05"), "--filter", "CAN-03", "--timeout", "0.2", "--level", "5")
         #expect(outcome.status == 111)
@@ -34,7 +34,7 @@ import Testing
 
     /// A check runs in a fork of a process whose Swift Mutex has stored the ID of its thread. On the surviving thread,
     /// contention for a Mutex would sometimes deadlock.
-    @Test func aCheckIsMadeOnAThreadThatBeganInItsProcess() throws {
+    @Test func checkRunsOnAThreadThatStartedInItsProcess() throws {
         let program = try Program()
         let plugin = try program.copyFixture("second.so")
         let outcome = try program.run("check", plugin, "--filter", "REG-01", "--verbose")
@@ -43,7 +43,7 @@ import Testing
         #expect(here.text.contains("this is the first thread of its process"), "\(here.text)")
     }
 
-    @Test func aRunThatJudgesNothingFails() throws {
+    @Test func runInWhichEveryCheckIsSkippedFails() throws {
         let program = try Program()
         let plugin = try program.copyFixture("second.so")
         let outcome = try program.run("check", plugin, "--filter", "REDIR-01")
@@ -53,7 +53,7 @@ import Testing
 
     /// A call of NULL can't be unwound, so the report names its return address.
     @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
-    func aCallOfNoFunctionIsToldWithItsCaller() throws {
+    func callOfNULLIsReportedWithItsCaller() throws {
         let program = try Program()
         let source = "static void (*volatile gone)(void);\n__attribute__((constructor)) static void begin(void) { gone(); }\n"
         try program.makeFile("null.c", source)
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// An empty selection must not count as success: a category may have no checks at the current level.
-    @Test func aFilterThatChoosesNothingIsRefused() throws {
+    @Test func filterWithoutMatchingChecksIsRefused() throws {
         let program = try Program()
         for (filter, words) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
             let outcome = try program.run("check", subject("good"), "--filter", filter)
@@ -77,7 +77,7 @@ import Testing
 
     /// The runner must not report a hang, although the crash handler runs inside free(3) in this case.
     @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
-    func aHeapThatIsFoundDamagedIsACrashAndManyOfOneCauseAreToldOnce() throws {
+    func heapCorruptionIsACrashAndEqualCrashesAreSummarized() throws {
         let program = try Program()
         try program.makeFile(
             "twice.c",
@@ -105,7 +105,7 @@ import Testing
         #expect(all.lines.contains(words), "\(all.text)")
     }
 
-    @Test func whatPassesSaysNothingAndTheSummaryCountsWhatWasNotJudged() throws {
+    @Test func passedChecksAreSilentAndSkippedOnesAreCounted() throws {
         let program = try Program()
         try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
         let outcome = try program.run("check", "alone.so", "--filter", "DESC,CAN")
@@ -119,14 +119,14 @@ import Testing
         #expect(try program.run("check", "alone.so.1.2", "--filter", "DESC,CAN").lines.dropLast() == outcome.lines.dropLast())
     }
 
-    @Test func whatCanNotBeJudgedIsToldWhenAsked() throws {
+    @Test func verboseOutputExplainsSkippedChecks() throws {
         let program = try Program()
         try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
         let outcome = try program.run("check", "alone.so", "--filter", "CAN-03", "-v")
         #expect(outcome.text.contains("the library was named without a manifest"))
     }
 
-    @Test func theURLsOfABuiltInHandlerAreNamedByAFile() throws {
+    @Test func loadsFileNamesTheURLsOfABuiltInHandler() throws {
         let program = try Program()
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 2}, {"url": "data:none", "error": "badURL"}]}"#)
         let outcome = try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01")
@@ -166,7 +166,7 @@ import Testing
 
     /// Third-party programs read the machine-readable reports and count the same results: one failure and one skipped
     /// check.
-    @Test func theReportsAreReadByOthers() throws {
+    @Test func thirdPartyToolsReadTheReports() throws {
         let program = try Program()
         let outcome = try program.runScript(
             """
@@ -197,7 +197,7 @@ import Testing
     }
 
     /// The page loads nothing from elsewhere.
-    @Test func htmlIsOnePageWithAPictureOfTheLastCalls() throws {
+    @Test func htmlReportIsOnePageWithAChartOfTheLastCalls() throws {
         let outcome = try Program().run("check", subject("FLOW_06"), "--filter", "FLOW", "--format", "html")
         #expect(outcome.status == 111 && outcome.text.hasPrefix("<!DOCTYPE html>") && outcome.text.hasSuffix("</html>\n"))
         #expect(outcome.text.contains(#"<details class="failed" id="FLOW-06" open>"#))
@@ -210,14 +210,14 @@ import Testing
         #expect(outcome.lines.last == "org.portolan.subject: 5 checks: 5 passed")
     }
 
-    @Test(.enabled(if: !Program.isSanitized, "LeakSanitizer decides the status of a process in which a plugin has leaked"))
-    func inOneProcessTheSameIsFound() throws {
+    @Test(.enabled(if: !Program.isSanitized, "LeakSanitizer sets the exit status of a process in which a plugin leaks"))
+    func inProcessChecksFindTheSameViolation() throws {
         let outcome = try Program().run("check", subject("ORDER_02"), "--filter", "ORDER-02", "--in-process")
         #expect(outcome.status == 111 && outcome.text.contains("failed   ORDER-02"))
     }
 
     @Test(arguments: [["--level", "6"], ["--filter", "NONE-01"], ["--jobs", "0"], ["--timeout", "0"], []])
-    func whatMakesNoSenseIsRefused(arguments: [String]) throws {
+    func invalidArgumentsAreRefused(arguments: [String]) throws {
         let plugin = arguments.isEmpty ? [] : [subject("good")]
         let outcome = try Program().run(["check"] + plugin + arguments)
         #expect(outcome.status == 2 && outcome.errors.count == 1)

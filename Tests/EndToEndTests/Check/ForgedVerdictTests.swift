@@ -28,16 +28,16 @@ struct ForgedVerdictTests {
         return try JSONDecoder().decode(Report.self, from: outcome.output).results
     }
 
-    @Test(arguments: ways) func noPluginPassesACheckThatItEnds(_ way: String) throws {
+    @Test(arguments: ways) func pluginThatEndsACheckDoesNotPassIt(_ way: String) throws {
         let start = ContinuousClock.now
         let results = try results(way, "--filter", "DESC-04,DESC-06,REG-01", "--timeout", "60")
         #expect(results.count >= 3)
         for result in results { #expect(result.verdict == "crashed" || result.id == "UNLOAD-04", "\(result)") }
-        #expect(ContinuousClock.now - start < .seconds(50), "the end of a process is seen when it happens")
+        #expect(ContinuousClock.now - start < .seconds(50), "the end of a process is noticed immediately")
     }
 
     @Test(arguments: ["writes", "forks-to-write", "fills-memory", "kills-parent"])
-    func noneIsPassedByAnyCheckThatCallsIt(_ way: String) throws {
+    func forgerPassesNoCheckThatCallsIt(_ way: String) throws {
         // These checks only read or open the file, and call none of the plugin's functions.
         let ofFile: Set = ["DESC-01", "DESC-02", "DESC-12", "SEC-05"]
         for result in try results(way, "--level", "3") {
@@ -45,7 +45,7 @@ struct ForgedVerdictTests {
         }
     }
 
-    @Test func noneIsPassedUnderValgrind() throws {
+    @Test func forgerPassesNoCheckUnderValgrind() throws {
         for result in try results("writes", "--sanitizer", "--filter", "DESC-03") { #expect(result.verdict == "crashed", "\(result)") }
     }
 }

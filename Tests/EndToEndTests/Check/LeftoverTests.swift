@@ -5,7 +5,7 @@ import TestThreads
 import Testing
 
 /// `portolan check` leaves no files or processes behind, whatever the plugin does and however the command ends.
-@Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "it is about processes, not memory"))
+@Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "it tests processes, not memory"))
 struct LeftoverTests {
     private let program: Program
 
@@ -64,18 +64,18 @@ struct LeftoverTests {
     }
 
     @Test(arguments: [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129), ("SIGKILL", -9)], [true, false])
-    func aCommandThatIsEndedLeavesNothing(_ signal: (name: String, status: Int), isUnderValgrind: Bool) throws {
+    func interruptedCommandLeavesNothing(_ signal: (name: String, status: Int), isUnderValgrind: Bool) throws {
         let lines = try run(
             "--filter DESC-03,REG-01 --timeout 300 \(isUnderValgrind ? "--sanitizer" : "")", hangs: true,
             "check.send_signal(signal.\(signal.name))")
         #expect(lines == ["\(signal.status) [] ['left.so']"])
     }
 
-    @Test func aProcessInASessionOfItsOwnIsEndedWithItsCheck() throws {
+    @Test func processInANewSessionIsEndedWithItsCheck() throws {
         #expect(try run("--filter DESC-04", hangs: false, "pass") == ["111 [] ['left.so']"])
     }
 
-    @Test func aProcessThatOutlivesACheckIsAFinding() throws {
+    @Test func processThatOutlivesItsCheckIsReported() throws {
         let outcome = try program.run("check", "plugin/left.so", "--filter", "DESC-04", with: ["ALIVE": "/dev/null"])
         #expect(outcome.status == 111)
         #expect(outcome.text.contains("failed   UNLOAD-04"), "\(outcome.text)")
@@ -83,7 +83,7 @@ struct LeftoverTests {
     }
 
     /// The fork has the process's descriptors open. The command must not wait for the fork.
-    @Test func aProcessThatForksAndEndsIsACrashAtOnce() throws {
+    @Test func processThatForksAndExitsIsReportedAsACrashImmediately() throws {
         try program.makeFile(
             "ends.c",
             """
@@ -104,7 +104,7 @@ struct LeftoverTests {
     }
 
     /// The folder is read-only and its times do not change, so the command creates no file in it, not even temporarily.
-    @Test func nothingIsMadeBesideThePlugin() throws {
+    @Test func noFileIsCreatedBesideThePlugin() throws {
         try program.installTemplate(in: "installed")
         let outcome = try program.runScript(
             """
@@ -116,7 +116,7 @@ struct LeftoverTests {
     }
 
     /// Crashes in the constructor of a copy while the dynamic linker is opening it.
-    @Test func aCopyGoesWithACrash() throws {
+    @Test func crashRemovesTheCopyOfTheLibrary() throws {
         try program.makeFile(
             "crash.c",
             """

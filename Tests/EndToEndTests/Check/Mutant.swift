@@ -35,11 +35,11 @@ struct Mutant: Sendable, CustomTestStringConvertible {
 extension Mutant {
     /// The mutants of the selected level. The ones that hang are last in the alphabet, so the reversed order starts
     /// them first and shortens the whole run.
-    static let judged = all.filter { $0.level <= level ?? 0 }.reversed()
+    static let selected = all.filter { $0.level <= level ?? 0 }.reversed()
 }
 
 /// The output of `portolan check --json`.
-struct Judgement: Decodable {
+struct CheckReport: Decodable {
     struct Result: Decodable {
         let id, verdict: String
         let note: String?

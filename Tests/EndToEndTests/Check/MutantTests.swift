@@ -12,9 +12,9 @@ import Testing
 /// parallel with the other tests, which would otherwise wait; `make test-full` runs all.
 @Suite(.blocking, .enabled(if: Mutant.level != nil, "set PORTOLAN_MUTANTS to a level, as make test-mutants does"), .timeLimit(.minutes(30)))
 struct MutantTests {
-    @Test func aPluginThatKeepsEveryRulePasses() throws {
-        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("good.so"), level: 5, timeout: 120)
-        for result in judgement.results {
+    @Test func pluginThatFollowsEveryRulePasses() throws {
+        let report = try CheckReport(of: Mutant.folder.appendingPathComponent("good.so"), level: 5, timeout: 120)
+        for result in report.results {
             // CAN-05 and DESC-10 measure time, so a machine under load can fail them without a fault of the plugin.
             if result.id == "CAN-05" || result.id == "DESC-10" { continue }
             // MANIF-07 applies to bindings only.
@@ -25,26 +25,26 @@ struct MutantTests {
 
     /// A peer may take longer than a stopped load's time limit, and content may differ in each load. CAN-05 and DESC-10
     /// are excluded as above.
-    @Test(.enabled(if: Mutant.level == 5, "make test-full judges it, for a minute"))
-    func aPluginWhoseLoadsAreSlowOrVaryPasses() throws {
-        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: 5, jobs: 16)
-        #expect(judgement.found.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
+    @Test(.enabled(if: Mutant.level == 5, "make test-full runs it, for a minute"))
+    func pluginWithSlowOrVaryingLoadsPasses() throws {
+        let report = try CheckReport(of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: 5, jobs: 16)
+        #expect(report.found.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
         // Only a few checks are skipped for lack of time.
-        #expect(judgement.results.count { $0.verdict == "skipped" } < 20)
+        #expect(report.results.count { $0.verdict == "skipped" } < 20)
     }
 
-    @Test func aBindingThatKeepsItsRulePasses() throws {
+    @Test func bindingThatFollowsItsRulePasses() throws {
         let program = try Program()
         #expect(try program.run("new", "plugin", "sum", "--language", "binding").status == 0)
         let outcome = try program.run("check", "sum/sum.plugin.json", "--filter", "MANIF-07", "--verbose")
         #expect(outcome.text.hasPrefix("passed   MANIF-07"), "\(outcome.text)")
     }
 
-    @Test(arguments: Mutant.judged)
-    func aMutantIsFailedByItsRuleAndFewOthers(_ mutant: Mutant) throws {
-        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"), level: max(3, mutant.level))
-        #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
-        let others = judgement.found.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
+    @Test(arguments: Mutant.selected)
+    func mutantFailsTheCheckOfItsRuleAndFewOthers(_ mutant: Mutant) throws {
+        let report = try CheckReport(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"), level: max(3, mutant.level))
+        #expect(report.found.contains(mutant.rule), "\(report.found)")
+        let others = report.found.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
         #expect(others.count <= 2, "\(others)")
     }
 
@@ -55,8 +55,8 @@ struct MutantTests {
     }
 
     /// The verdict does not depend on a name: each mutant fails with another identifier and another file name, too.
-    @Test(arguments: Mutant.judged.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
-    func anotherNameMakesNoDifference(_ mutant: Mutant) throws {
+    @Test(arguments: Mutant.selected.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
+    func verdictDoesNotDependOnTheName(_ mutant: Mutant) throws {
         let program = try Program()
         let word = "x" + UUID().uuidString.lowercased().prefix(8)
         let made = try program.runScript(
@@ -65,15 +65,15 @@ struct MutantTests {
             mv out/\(mutant.name).so out/\(word).so && sed s/\(mutant.name)/\(word)/ out/\(mutant.name).plugin.json > out/\(word).plugin.json
             """)
         #expect(made.status == 0, "\(made.errors)")
-        let judgement = try Judgement(of: program.folder.appendingPathComponent("out/\(word).so"), level: max(3, mutant.level))
-        #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
-        #expect(judgement.found.count <= 4, "\(judgement.found)")
+        let report = try CheckReport(of: program.folder.appendingPathComponent("out/\(word).so"), level: max(3, mutant.level))
+        #expect(report.found.contains(mutant.rule), "\(report.found)")
+        #expect(report.found.count <= 4, "\(report.found)")
     }
 
-    @Test func theMatrixIsWhatThereIs() throws {
+    @Test func matrixListsEveryMutant() throws {
         let rows = ConformanceCheck.all.map { check in
-            let killers = Mutant.all.filter { $0.rule == check.id }.map { "`\($0.name)`" }.joined(separator: ", ")
-            return "| \(check.id) | \(check.rule.level) | \(killers) |"
+            let mutants = Mutant.all.filter { $0.rule == check.id }.map { "`\($0.name)`" }.joined(separator: ", ")
+            return "| \(check.id) | \(check.rule.level) | \(mutants) |"
         }
         let page = """
             # Checks and their mutants

@@ -10,7 +10,7 @@ import Testing
 /// The plugins of this repository with their own code follow every rule that a check can test.
 @Suite(.blocking, .timeLimit(.minutes(10))) struct PluginVerdictTests {
     @Test(arguments: ["Template", "Echo", "Gzip"])
-    func thePluginPasses(name: String) throws {
+    func pluginPassesItsChecks(name: String) throws {
         let program = try Program()
         try program.copyFixture("\(name.lowercased()).so", to: "\(name)/\(name.lowercased()).so")
         try program.copyManifest(name)
@@ -21,20 +21,20 @@ import Testing
     /// For bindings and built-in handlers, the checks run against the host's handler. LibCurl's URLs mostly need
     /// servers.
     @Test(arguments: [("LibMagic", 60), ("LibCurl", 40)])
-    func theBindingPasses(name: String, count: Int) throws {
+    func bindingPassesItsChecks(name: String, count: Int) throws {
         let program = try Program()
         try program.copyManifest(name)
         try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), count)
     }
 
     @Test(arguments: ["data:", "file:"])
-    func theBuiltInHandlerPasses(name: String) throws {
+    func builtInHandlerPassesItsChecks(name: String) throws {
         try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)
     }
 
     /// Runs checks inside the test process, as command-line.md describes.
     @Test(arguments: ConformanceCheck.all(level: 2).filter { !$0.needsProcess && ["ORDER", "BODY", "ERR"].contains($0.rule.category) })
-    func aTestCanMakeTheChecks(check: ConformanceCheck) throws {
+    func checksRunInsideATest(check: ConformanceCheck) throws {
         let program = try Program()
         try program.copyFixture("template.so", to: "Template/template.so")
         try program.copyManifest("Template")
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// Checks http: with nginx and Apache.
-    @Test func httpPasses() throws {
+    @Test func httpHandlerPassesItsChecks() throws {
         let (program, servers) = (try Program(), try TestServers.shared)
         func load(_ server: TestServer, _ path: String, _ rest: String) throws -> String {
             #"{"url": "\#(try servers.url(server, path))", \#(rest)}"#
@@ -76,10 +76,10 @@ import Testing
 
     private func expectSuccess(of outcome: Program.Outcome, _ count: Int) throws {
         #expect(outcome.status == 0, "\(outcome.errors)")
-        let judgement = try JSONDecoder().decode(Judgement.self, from: outcome.output)
-        for result in judgement.results {
+        let report = try JSONDecoder().decode(CheckReport.self, from: outcome.output)
+        for result in report.results {
             #expect(result.verdict == "passed" || result.verdict == "skipped", "\(result)")
         }
-        #expect(judgement.results.count { $0.verdict == "passed" } >= count)
+        #expect(report.results.count { $0.verdict == "passed" } >= count)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 /// Runs `portolan check --sanitizer` with the real Valgrind.
 @Suite(
-    .blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "Valgrind runs no program that is built with AddressSanitizer"))
+    .blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "Valgrind can't run a program that is built with AddressSanitizer"))
 struct SanitizerTests {
     private static let wrong = ["use-after-free", "overrun", "unset", "free-twice", "lose", "deliver-unset", "deliver-freed"]
 
@@ -47,7 +47,7 @@ struct SanitizerTests {
         }
     }
 
-    @Test func eachWayToUseMemoryWronglyIsFoundInItsFunction() throws {
+    @Test func eachMemoryErrorIsFoundInItsFunction() throws {
         let program = try program(Self.wrong + ["sound"])
         let outcome = try program.run("check", "memory", "--sanitizer", "--filter", "ORDER-02", "--json")
         #expect(outcome.status == 111, "\(outcome.errors)")
@@ -73,7 +73,7 @@ struct SanitizerTests {
         #expect(schema.status == 0, "\(schema.errors)")
     }
 
-    @Test func aPluginThatKeepsToItsOwnPasses() throws {
+    @Test func pluginWithoutMemoryErrorsPasses() throws {
         let program = try program(["sound"])
         let outcome = try program.run("check", "memory/memory.so", "--sanitizer", "--filter", "ORDER-02,LIFE-01", "-v")
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -81,7 +81,7 @@ struct SanitizerTests {
         #expect(outcome.text.contains("2 checks ran under memcheck"), "\(outcome.text)")
     }
 
-    @Test func whatCanNotBeDoneIsToldWithTheRemedy() throws {
+    @Test func unsupportedUseIsReportedWithTheRemedy() throws {
         let program = try program(["sound"])
         try program.copyManifest("LibMagic")
         for (arguments, variables, status, words) in [

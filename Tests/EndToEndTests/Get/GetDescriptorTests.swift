@@ -21,20 +21,20 @@ import Testing
         "/dev/stdout", "/dev/fd/1", "/dev/../dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", "/proc/self/../self/fd/1",
         "/proc/$$/fd/1", "/proc/$$/task/$$/fd/1", "link", "./second", "folder/1",
     ])
-    func aBodyIsAddedToWhatTheDescriptorAppendsTo(path: String) throws {
+    func bodyIsAppendedIfTheDescriptorAppends(path: String) throws {
         let outcome = try program.runScript(#"sh -c 'exec "$0" get -o \#(path) data:,new' "$portolan" >>log"#)
         #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
         #expect(program.contents(of: "log") == "old\nnew")
         #expect(try program.files == ["folder", "link", "log", "second", "trace.json"])
     }
 
-    @Test func theOffsetOfTheDescriptorIsKept() throws {
+    @Test func outputStartsAtTheOffsetOfTheDescriptor() throws {
         let script = #"{ printf a; "$portolan" get -o /dev/stdout data:,b; printf c; "$portolan" get -i -o /dev/fd/1 data:,d; } >log"#
         #expect(try program.runScript(script).status == 0)
         #expect(program.contents(of: "log")?.hasPrefix("abc") == true && program.contents(of: "log")?.hasSuffix("\n\nd") == true)
     }
 
-    @Test func otherDescriptorsAreWrittenTo() throws {
+    @Test func otherDescriptorsCanBeOutputs() throws {
         #expect(try program.runScript(#""$portolan" get -o /dev/stderr data:,one 2>>log"#).status == 0)
         #expect(try program.runScript(#"exec 7>>log; "$portolan" get -o /dev/fd/7 data:,two"#).status == 0)
         #expect(try program.runScript(#"exec 7>>log; "$portolan" get -o /proc/$$/fd/7 data:,three; exit $?"#).status == 0)
@@ -42,13 +42,13 @@ import Testing
         #expect(try program.runScript(#""$portolan" get -o /dev/fd/5 data:,pipe 5>&1 >log | cat"#).text == "pipe")
     }
 
-    @Test func aFileWithoutANameIsWrittenTo() throws {
+    @Test func unlinkedFileCanBeTheOutput() throws {
         let outcome = try program.runScript(
             #"exec 7>gone 8<gone; rm gone; "$portolan" get -o /dev/fd/7 data:,body && cat <&8; ls -A | grep -c gone"#)
         #expect(outcome.text == "body0\n")
     }
 
-    @Test func whatIsNotOpenIsAnErrorBeforeAnythingIsLoaded() throws {
+    @Test func closedDescriptorIsAnErrorBeforeTheLoad() throws {
         let outcome = try program.runScript(#""$portolan" get -v -o /dev/fd/9 data:,x 9>&-"#)
         #expect(outcome.status == 23)
         #expect(
@@ -63,7 +63,7 @@ import Testing
     }
 
     /// The descriptors of connections and event loops must not be usable as outputs.
-    @Test func theProgramsOwnDescriptorsAreNoOutput() throws {
+    @Test func descriptorsOfTheProgramCannotBeOutputs() throws {
         let outcome = try program.runScript(
             #"""
             exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
@@ -72,7 +72,7 @@ import Testing
         #expect(outcome.lines.filter { $0 == "23" }.count == 7, "\(outcome.lines)")
     }
 
-    @Test func aTraceIsWrittenToTheDescriptor() throws {
+    @Test func traceIsWrittenToTheDescriptor() throws {
         let outcome = try program.runScript(#""$portolan" get --trace trace.json data:,x 3>>log"#)
         #expect(outcome.status == 0 && outcome.text == "x", "\(outcome.errors)")
         let log = try #require(program.contents(of: "log"))
@@ -81,20 +81,20 @@ import Testing
         #expect(try program.files.contains("trace.json"))
     }
 
-    @Test func aTraceIsWrittenToAFIFO() throws {
+    @Test func traceIsWrittenToAFIFO() throws {
         let outcome = try program.runScript(#"mkfifo t.json; "$portolan" get -o body --trace t.json data:,x & timeout 60 cat t.json; wait"#)
         #expect(throws: Never.self) { try JSONSerialization.jsonObject(with: outcome.output) }
     }
 
     @Test(arguments: ["fill", "record"])
-    func aRecordingReplacesNoDescriptor(mode: String) throws {
+    func recordingToADescriptorIsRefused(mode: String) throws {
         let outcome = try program.runScript(
             #"ln -s /dev/stdout r.har; "$portolan" get -o body --replay r.har --replay-mode \#(mode) data:,x >>log"#)
         #expect(outcome.status == (mode == "fill" ? 37 : 23), "\(outcome.errors)")
         #expect(program.contents(of: "log") == "old\n")
     }
 
-    @Test func aStreamIsNotContinuedFromItsEnd() throws {
+    @Test func resumingAtTheEndOfAStreamIsRefused() throws {
         let outcome = try program.runScript(#""$portolan" get -C - -o /dev/stdout data:,new >>log"#)
         #expect(outcome.status == 23 && outcome.errors.first?.contains("-C OFFSET") == true)
         let source = try program.makeFile("source", "hello world")
@@ -108,7 +108,7 @@ import Testing
         #expect(outcome.status == 2 && outcome.output.isEmpty)
     }
 
-    @Test func aClosedStandardOutputIsNoOtherFile() throws {
+    @Test func closedStandardOutputIsAnError() throws {
         let source = try program.makeFile("source", "text")
         let outcome = try program.runScript("\"$portolan\" get '\(source.absoluteString)' >&-")
         #expect(outcome.status == 23)

@@ -30,7 +30,7 @@ import Testing
         #expect(outcome.errors.isEmpty && outcome.status == 0)
     }
 
-    @Test func aFileTakesTheBodyOutOfTheEvents() throws {
+    @Test func outputFileRemovesTheBodyFromTheEvents() throws {
         let events = try events(program.run("get", "--json", "-o", "out", "data:,hello"))
         let data = try #require(events.first { $0["event"] as? String == "data" })
         #expect(data["bytes"] as? Int == 5)
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [("nosuch:x", "unsupportedScheme", 1), ("http://a b", "badURL", 3), ("file:///nosuch/file", "notFound", 37)])
-    func aFailureIsAnEventToo(url: String, code: String, status: Int) throws {
+    func failureIsAnEvent(url: String, code: String, status: Int) throws {
         let outcome = try program.run("get", "--json", url)
         let last = try #require(try events(outcome).last)
         #expect(last["event"] as? String == "failed")

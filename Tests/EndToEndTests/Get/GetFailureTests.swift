@@ -44,7 +44,7 @@ import Testing
             (["-T", "x", "-d", "x", "data:,x"], 2, "portolan: -T excludes -d and -I"),
             (["--max-redirects", "-1", "data:,x"], 2, "portolan: "),
         ] as [([String], Int32?, String)])
-    func oneLineAndAStatus(arguments: [String], status: Int32?, line: String) throws {
+    func failureIsOneLineAndAnExitStatus(arguments: [String], status: Int32?, line: String) throws {
         let outcome = try program.run(["get"] + arguments)
         #expect(outcome.output.isEmpty)
         #expect(outcome.errors.count == 1, "\(outcome.errors)")
@@ -54,7 +54,7 @@ import Testing
         #expect(try program.files.isEmpty)
     }
 
-    @Test func noControlCharacterReachesTheTerminal() throws {
+    @Test func controlCharactersAreEscapedInErrors() throws {
         let outcome = try program.run("get", "-X", "a\u{1B}[31m\nb", "data:,x")
         #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help get')"#])
     }

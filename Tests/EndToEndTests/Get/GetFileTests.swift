@@ -11,7 +11,7 @@ import Testing
 
     init() throws { program = try Program() }
 
-    @Test func theFileHasTheBodyAndNothingElseIsLeft() throws {
+    @Test func outputFileHasTheBodyAndNoOtherFileIsLeft() throws {
         #expect(try program.run("get", "-o", "out", "data:,body").status == 0)
         #expect(try program.files == ["out"])
         #expect(program.contents(of: "out") == "body")
@@ -22,7 +22,7 @@ import Testing
         #expect(program.contents(of: "out") == "")
     }
 
-    @Test func aNamedFileIsReplacedAndKeepsItsMode() throws {
+    @Test func replacedFileKeepsItsMode() throws {
         let file = try program.makeFile("out", "old and longer")
         try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
         #expect(try program.run("get", "-o", "out", "data:,new").status == 0)
@@ -31,14 +31,14 @@ import Testing
         #expect(attributes[.posixPermissions] as? Int == 0o640)
     }
 
-    @Test func aFailedLoadLeavesTheOldFile() throws {
+    @Test func failedLoadKeepsTheOldFile() throws {
         try program.makeFile("out", "old")
         #expect(try program.run("get", "-o", "out", "file:///nosuch/file").status == 37)
         #expect(program.contents(of: "out") == "old")
         #expect(try program.files == ["out"])
     }
 
-    @Test func aLinkStaysALink() throws {
+    @Test func linkIsKeptAndItsTargetIsWritten() throws {
         try program.makeFile("real", "old")
         try FileManager.default.createSymbolicLink(atPath: program.folder.appendingPathComponent("link").path, withDestinationPath: "real")
         #expect(try program.run("get", "-o", "link", "data:,new").status == 0)
@@ -46,7 +46,7 @@ import Testing
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: program.folder.appendingPathComponent("link").path) == "real")
     }
 
-    @Test func aLinkToNothingYetStaysALink() throws {
+    @Test func danglingLinkIsKeptAndItsTargetIsCreated() throws {
         try FileManager.default.createDirectory(at: program.folder.appendingPathComponent("deep"), withIntermediateDirectories: false)
         for (link, destination) in [("link", "deep/second"), ("deep/second", "real"), ("loop", "loop")] {
             try FileManager.default.createSymbolicLink(
@@ -60,7 +60,7 @@ import Testing
             try program.run("get", "-o", "loop", "data:,x").errors == ["portolan: cannot write 'loop': Too many levels of symbolic links"])
     }
 
-    @Test func aSuggestedNameFollowsNoLink() throws {
+    @Test func suggestedNameDoesNotFollowALink() throws {
         try FileManager.default.createSymbolicLink(
             atPath: program.folder.appendingPathComponent("download").path, withDestinationPath: "real")
         let words = "portolan: 'download' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o"
@@ -74,14 +74,14 @@ import Testing
         #expect(try program.files == ["download"])
     }
 
-    @Test func aDeviceIsWrittenToDirectly() throws {
+    @Test func deviceOrFIFOIsWrittenDirectly() throws {
         #expect(try program.run("get", "-o", "/dev/null", "data:,x").status == 0)
         let outcome = try program.runScript(#"mkfifo pipe; "$portolan" get -o pipe data:,through & cat pipe; wait"#)
         #expect(outcome.text == "through")
         #expect(try program.files == ["pipe"])
     }
 
-    @Test func theNameInTheURLIsUsed() throws {
+    @Test func outputFileIsNamedAfterTheURL() throws {
         let file = try program.makeFile("a b", "text")
         let other = try Program()
         #expect(try other.run("get", "-O", file.absoluteString).status == 0)
@@ -89,7 +89,7 @@ import Testing
         #expect(other.contents(of: "a b") == "text")
     }
 
-    @Test func aSuggestedNameOverwritesNothing() throws {
+    @Test func suggestedNameDoesNotOverwriteAFile() throws {
         try program.makeFile("download", "mine")
         let outcome = try program.run("get", "-O", "data:,x")
         #expect(outcome.status == 23)
@@ -100,7 +100,7 @@ import Testing
 
     /// Reads the events up to the first one of the body, so that the load is running, and not much further, so that it
     /// can't finish.
-    @Test func aSignalLeavesNoPartOfAFile() throws {
+    @Test func signalLeavesNoPartialFile() throws {
         let source = try Program()
         let file = try source.makeLargeFile("big", size: 1 << 40)
         let process = Process()
@@ -111,13 +111,13 @@ import Testing
         let (events, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (events, errors)
         try process.run()
-        var told = ""
-        while !told.contains(#""event":"data""#) { told += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self) }
+        var printed = ""
+        while !printed.contains(#""event":"data""#) { printed += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self) }
         process.terminate()
-        told += String(decoding: events.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        printed += String(decoding: events.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         #expect(process.terminationStatus == 143)
-        #expect(told.split(separator: "\n").last?.contains(#""event":"failed""#) == true)
+        #expect(printed.split(separator: "\n").last?.contains(#""event":"failed""#) == true)
         #expect(String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) == "portolan: ended by SIGTERM\n")
         #expect(try program.files.isEmpty)
     }

@@ -26,7 +26,7 @@ import Testing
             """)
     }
 
-    @Test func theOwnersSetuidBitStays() throws {
+    @Test func setuidBitOfTheOwnerIsKept() throws {
         let outcome = try program.runScript(#"echo old >f; chmod 4750 f; "$portolan" get -o f data:,new; stat -c '%a' f; cat f"#)
         #expect(outcome.text == "4750\nnew" && outcome.errors.isEmpty, "\(outcome)")
     }
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(.enabled(if: isRoot, "only root can have a file of another owner without being allowed to give it away"))
-    func whatAnotherOwnerCannotHaveIsDroppedAndReported() throws {
+    func propertiesThatCannotBeKeptAreReported() throws {
         let outcome = try program.runScript(
             #"""
             echo old >f; chown 65534:12 f; chmod 7774 f; setpriv --bounding-set=-chown "$portolan" get -o f data:,new; stat -c '%u:%g %a' f; cat f
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(.enabled(if: isRoot, "only root can have a file of another owner without being allowed to give it away"))
-    func aFailedLoadChangesNothing() throws {
+    func failedLoadKeepsAllProperties() throws {
         let outcome = try program.runScript(
             #"echo old >f; chown 65534:12 f; chmod 6755 f; "$portolan" get -o f file:///nosuch/x; stat -c '%u:%g %a' f; ls -A"#)
         #expect(outcome.text == "65534:12 6755\nf\n")
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(.enabled(if: hasPython, "needs python3"))
-    func theAccessControlListIsKept() throws {
+    func accessControlListIsKept() throws {
         let made = try python(
             "open('f', 'w').close(); os.chmod('f', 0o600); os.setxattr('f', 'system.posix_acl_access', acl(owner, bob, group, mask, other))"
         )
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(.enabled(if: hasPython, "needs python3"))
-    func theFoldersDefaultListOpensNoFileThatWasClosed() throws {
+    func defaultListOfTheFolderDoesNotWidenAccess() throws {
         let made = try python(
             "open('f', 'w').close(); os.chmod('f', 0o660); os.setxattr('.', 'system.posix_acl_default', acl(owner, bob, group, mask, other))"
         )
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(.enabled(if: isRoot && hasPython, "only root can give capabilities"))
-    func capabilitiesBelongToTheOldContents() throws {
+    func capabilitiesAreNotKept() throws {
         let made = try python(
             "open('f', 'w').close(); os.setxattr('f', 'security.capability', struct.pack('<5I', 0x02000001, 0x2000, 0, 0, 0))")
         guard made.status == 0 else { return }  // The file system has no attributes.
@@ -102,7 +102,7 @@ import Testing
         #expect(try python("print(os.listxattr('f'))").text == "[]\n")
     }
 
-    @Test func otherNamesKeepTheOldContentsAndThatIsReported() throws {
+    @Test func otherHardLinksKeepTheOldContentsWithAWarning() throws {
         let outcome = try program.runScript(#"printf old >f; ln f g; ln -s f l; "$portolan" get -o l data:,new; cat f g"#)
         #expect(outcome.text == "newold")
         #expect(outcome.errors.count == 1 && outcome.errors.first?.contains("was one of 2 names") == true)

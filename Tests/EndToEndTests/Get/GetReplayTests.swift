@@ -17,11 +17,11 @@ import Testing
     private func server() throws -> ScriptedServer {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\nX-Mark: 1\r\nContent-Length: 256\r\n\r\n"
         return try ScriptedServer(
-            ScriptedServer.answer("302 Found", ["Location: /there"]), [.receiveHead, .send(Array(head.utf8) + Self.binary)],
-            ScriptedServer.cutShort("half", of: 8), ScriptedServer.answer("200 OK", ["Set-Cookie: id=hidden"], "last"))
+            ScriptedServer.response("302 Found", ["Location: /there"]), [.receiveHead, .send(Array(head.utf8) + Self.binary)],
+            ScriptedServer.cutShort("half", of: 8), ScriptedServer.response("200 OK", ["Set-Cookie: id=hidden"], "last"))
     }
 
-    @Test(arguments: ["loads.har", "loads.json"]) func withoutTheServerTheSameComes(_ name: String) throws {
+    @Test(arguments: ["loads.har", "loads.json"]) func replayWithoutTheServerGivesTheSameOutput(_ name: String) throws {
         let server = try server()
         let arguments = ["get", "-i", server.url("/moved"), server.url("/cut"), server.url("/last")]
         let loaded = try program.run(arguments + ["--trace", name])
@@ -34,7 +34,7 @@ import Testing
         #expect(program.contents(of: name)?.contains("hidden") == false)
     }
 
-    @Test func whatIsNotInItFailsAndTheFileStays() throws {
+    @Test func missingEntryFailsAndTheFileIsUnchanged() throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
         let before = program.contents(of: "loads.json")
         let outcome = try program.run("get", "--replay", "loads.json", "data:,one", "data:,two", "data:,one")
@@ -44,17 +44,17 @@ import Testing
     }
 
     /// Replays a plugin's load without the plugin.
-    @Test(arguments: ["loads.har", "loads.json"]) func loadsOfPluginsArePlayedWithoutThem(_ name: String) throws {
+    @Test(arguments: ["loads.har", "loads.json"]) func pluginLoadsAreReplayedWithoutThePlugin(_ name: String) throws {
         let relay = try program.copyFixture("relay.so")
         #expect(try program.run("get", "--trace", name, "--plugin", relay, "relay:data:,hello").text == "hello")
         let outcome = try program.run("get", "--no-plugins", "--replay", name, "relay:data:,hello")
         #expect(outcome.text == "hello" && outcome.status == 0, "\(outcome.errors)")
     }
 
-    @Test(arguments: ["loads.har", "loads.json"]) func fillAddsWhatIsMissing(_ name: String) throws {
+    @Test(arguments: ["loads.har", "loads.json"]) func fillAddsMissingEntries(_ name: String) throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("200 OK", [], "one"), ScriptedServer.answer("302 Found", ["Location: /two"]),
-            ScriptedServer.answer("200 OK", [], "two"))
+            ScriptedServer.response("200 OK", [], "one"), ScriptedServer.response("302 Found", ["Location: /two"]),
+            ScriptedServer.response("200 OK", [], "two"))
         let fill = ["get", "--replay", name, "--replay-mode", "fill"]
         #expect(try program.run(fill + [server.url("/1")]).text == "one")
         #expect(try program.run(fill + [server.url("/1"), server.url("/2")]).text == "onetwo")
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// Each process adds its entry to the entries that other processes have added.
-    @Test(arguments: ["loads.har", "loads.json"]) func processesThatFillOneFileLoseNoEntry(_ name: String) throws {
+    @Test(arguments: ["loads.har", "loads.json"]) func concurrentFillsLoseNoEntry(_ name: String) throws {
         // Uses xargs and not the shell's `wait`: the test threads block SIGCHLD, the shell inherits that, and `wait`
         // would miss it.
         let outcome = try program.runScript(
@@ -77,10 +77,10 @@ import Testing
         #expect(try program.files == [name])
     }
 
-    @Test(arguments: ["loads.har", "loads.json"]) func anOddStatusLosesNothing(_ name: String) throws {
+    @Test(arguments: ["loads.har", "loads.json"]) func unusualStatusIsRecordedAndReplayed(_ name: String) throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("200 OK", [], "one"), ScriptedServer.answer("000 Zero", [], "two"),
-            ScriptedServer.answer("099 Odd", [], "three"))
+            ScriptedServer.response("200 OK", [], "one"), ScriptedServer.response("000 Zero", [], "two"),
+            ScriptedServer.response("099 Odd", [], "three"))
         let fill = ["get", "--replay", name, "--replay-mode", "fill"]
         for (path, text) in [("/1", "one"), ("/2", "two"), ("/3", "three")] {
             #expect(try program.run(fill + [server.url(path)]).text == text)
@@ -90,7 +90,7 @@ import Testing
         #expect(played.text == "onetwothree" && played.status == 0, "\(played.errors)")
     }
 
-    @Test func anEntryThatCannotBeReadIsPassedOverAndStays() throws {
+    @Test func unreadableEntryIsSkippedAndKept() throws {
         let entry = #"{"request":{"method":"GET","url":"data:,one"},"response":{"status":0,"content":{"text":"one"}}}"#
         try program.makeFile("loads.har", #"{"log":{"entries":[\#(entry),{"mine":7}]}}"#)
         let outcome = try program.run("get", "--replay", "loads.har", "--replay-mode", "fill", "data:,one", "data:,two")
@@ -102,8 +102,8 @@ import Testing
         #expect(try program.run("get", "--replay", "loads.har", "data:,two", "data:,one").text == "twoone")
     }
 
-    @Test func whatLooksLikeASecretIsNeitherRecordedNorCompared() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", ["Content-Type: application/json"], #"{"access_token":"hidden3"}"#))
+    @Test func secretsAreNeitherRecordedNorCompared() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Content-Type: application/json"], #"{"access_token":"hidden3"}"#))
         let arguments: (String) -> [String] = { ["get", server.url("/f?api_key=\($0)"), "-d", "user=me&password=\($0)"] }
         #expect(try program.run(arguments("hidden1") + ["--replay", "a.har", "--replay-mode", "fill"]).text.contains("hidden3"))
         #expect(try program.run(arguments("hidden2") + ["--replay", "b.har", "--replay-mode", "fill", "--keep-secrets"]).status == 0)
@@ -114,9 +114,9 @@ import Testing
         #expect(try program.run(arguments("other") + ["--replay", "b.har"]).status == 37)
     }
 
-    @Test func recordWritesTheFileAnew() throws {
+    @Test func recordReplacesTheFile() throws {
         let name = "loads.har"
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "old"), ScriptedServer.answer("200 OK", [], "new"))
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "old"), ScriptedServer.response("200 OK", [], "new"))
         let record = ["get", "--replay", name, "--replay-mode", "record", server.url()]
         #expect(try program.run(record).text == "old")
         #expect(try program.run(record).text == "new")
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// Simulates a missing network.
-    @Test func aRecordingOfFailuresReplacesNoOther() throws {
+    @Test func recordingWithOnlyFailuresDoesNotReplaceTheFile() throws {
         let record = ["get", "--replay", "loads.har", "--replay-mode", "record"]
         #expect(try program.run(record + ["data:,one"]).status == 0)
         let before = program.contents(of: "loads.har")
@@ -143,7 +143,7 @@ import Testing
         #expect(program.contents(of: "new.har")?.contains("notFound") == true)
     }
 
-    @Test(arguments: [SIGINT, SIGTERM]) func aSignalLeavesTheFileAsItWas(signal: Int32) throws {
+    @Test(arguments: [SIGINT, SIGTERM]) func signalKeepsTheFileUnchanged(signal: Int32) throws {
         let unruly = try UnrulyPlugin.make(in: program)
         let record = ["get", "--replay", "loads.har", "--replay-mode", "record", "--plugin", unruly]
         #expect(try program.run(record + ["data:,one", "data:,two"]).status == 0)
@@ -162,8 +162,8 @@ import Testing
         #expect(program.contents(of: "loads.har") == before && program.contents(of: "trace.json") == nil)
     }
 
-    @Test func whatCannotBeWrittenIsSaidBeforeAnythingIsLoaded() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "one"))
+    @Test func unwritableRecordingIsReportedBeforeTheLoad() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
         try program.makeFile("folder.har/x")
         for (path, words) in [
             ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is no regular file"),
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: ["--trace", "-o"], ["loads.json", "./loads.json", "link.json"])
-    func aRecordingIsNotOverwritten(option: String, name: String) throws {
+    func recordingIsNotOverwrittenByAnotherOutput(option: String, name: String) throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
         let before = program.contents(of: "loads.json")
         try FileManager.default.createSymbolicLink(atPath: program.folder.path + "/link.json", withDestinationPath: "loads.json")
@@ -189,7 +189,7 @@ import Testing
         #expect(program.contents(of: "loads.json") == before)
     }
 
-    @Test func whatIsSentTellsRequestsApart() throws {
+    @Test func requestsWithDifferentBodiesAreDistinguished() throws {
         let server = try ScriptedServer(
             [.receiveThrough("a=1"), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none")],
             [.receiveThrough("a=2"), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo")])
@@ -203,7 +203,7 @@ import Testing
         #expect(other.status == 37 && other.errors.first?.contains("with this body; the same request with another one is in it") == true)
     }
 
-    @Test func stdioAnswersFromItToo() throws {
+    @Test func stdioReplaysTheRecording() throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
         let outcome = try program.run(
             "stdio", "--replay", "loads.json", "--replay-mode", "fill",
@@ -213,7 +213,7 @@ import Testing
         #expect(try program.run("get", "--replay", "loads.json", "data:,two", "data:,one").text == "twoone")
     }
 
-    @Test func explainSaysWhoAnswers() throws {
+    @Test func explainNamesTheReplayHandler() throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
         let outcome = try program.run("explain", "--replay", "loads.json", "data:,one")
         #expect(outcome.lines.last == "taken by org.portolan.replay")
@@ -232,7 +232,7 @@ import Testing
         (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: a factor from 0.001 to 1000000"),
         (["--replay", ".", "--replay-mode", "fill"], 37, "--replay: "),
     ])
-    func whatCannotBeIsSaid(arguments: [String], status: Int32, words: String) throws {
+    func invalidReplayOptionsAreReported(arguments: [String], status: Int32, words: String) throws {
         try program.makeFile("broken.har", "{\"log\":{\n")
         try program.makeFile("page.html", "<!doctype html>")
         let outcome = try program.run(["get"] + arguments + ["data:,x"])

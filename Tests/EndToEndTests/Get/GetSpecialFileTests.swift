@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: ["mkfifo name", "ln -s fifo name; mkfifo fifo", "mkdir name", "ln -s /dev/null name"])
-    func onlyARegularFileIsContinued(preparation: String) throws {
+    func onlyARegularFileIsResumed(preparation: String) throws {
         let outcome = try run("-O -C - file:///nosuch/name", after: preparation)
         #expect(outcome.status == 23)
         #expect(
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [("-O -C - ", true), ("-O -C 0 ", true), ("-C - -o name ", false)])
-    func aLinkOutOfTheFolderIsNotFollowedUnlessItIsNamed(arguments: String, isRefused: Bool) throws {
+    func linkOutOfTheFolderIsFollowedOnlyIfItIsNamed(arguments: String, isRefused: Bool) throws {
         let (source, outside) = (try Program(), try Program())
         let url = try source.makeFile("name", "text").absoluteString
         let outcome = try run("\(arguments)'\(url)'", after: "ln -s '\(outside.folder.path)/new' name")
@@ -35,7 +35,7 @@ import Testing
         #expect(try outside.files == (isRefused ? [] : ["new"]))
     }
 
-    @Test func aFIFOThatIsUploadedIsNotWaitedForBeyondTheTimeLimit() throws {
+    @Test func timeLimitEndsAWaitForAFIFOToUpload() throws {
         let server = try ScriptedServer([.forever([.receiveHead, .stall])])
         for option in ["-T fifo", "-d @fifo", "-d a -d @fifo"] {
             let outcome = try run("--max-time 0.3 \(option) \(server.url())", after: "test -p fifo || mkfifo fifo")
@@ -48,12 +48,12 @@ import Testing
         ("-o fifo data:,x", "mkfifo fifo"), ("--trace fifo.har data:,x", "mkfifo fifo.har"),
         (#"-o fifo "data:,$large""#, "mkfifo fifo; exec 3<>fifo; large=$(head -c 100000 /dev/zero | tr '\\0' x)"),
     ])
-    func nobodyWhoReadsAFIFOIsWaitedForBeyondTheTimeLimit(arguments: String, preparation: String) throws {
+    func timeLimitEndsAWaitForTheReaderOfAFIFO(arguments: String, preparation: String) throws {
         let outcome = try run("--max-time 0.3 \(arguments)", after: preparation)
         #expect(outcome.status == 28 && outcome.errors.count == 1, "\(outcome)")
     }
 
-    @Test func aFIFOGetsBodyAndTraceWithinTheTimeLimit() throws {
+    @Test func fifosReceiveBodyAndTraceWithinTheTimeLimit() throws {
         let script = #"""
             mkfifo fifo fifo.har; timeout 60 cat fifo >body & timeout 60 cat fifo.har >trace &
             timeout 60 "$portolan" get --max-time 50 -o fifo --trace fifo.har data:,text; status=$?
@@ -63,10 +63,10 @@ import Testing
         #expect(outcome.status == 0 && outcome.text == "text", "\(outcome)")
     }
 
-    @Test func aFIFOIsUploadedOnceSomebodyWritesToIt() throws {
+    @Test func fifoIsUploadedOnceItHasAWriter() throws {
         for option in ["-d @fifo", "-T fifo -H Expect:"] {
             let end = option.hasPrefix("-d") ? 5 : 3 + 5 + 2 + 5
-            let server = try ScriptedServer([.receiveHead, .receive(end)] + ScriptedServer.answer("200 OK").dropFirst())
+            let server = try ScriptedServer([.receiveHead, .receive(end)] + ScriptedServer.response("200 OK").dropFirst())
             let outcome = try program.runScript(
                 #"rm -f fifo; mkfifo fifo; timeout 60 "$portolan" get \#(option) \#(server.url()) & timeout 60 sh -c 'printf bytes >fifo'; wait $!"#
             )
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aFIFOHoldsNoURLsForTheJudge() throws {
+    @Test func loadsFileMustNotBeAFIFO() throws {
         let outcome = try program.runScript(#"mkfifo fifo; timeout 60 "$portolan" check data: --loads fifo --filter BODY-01"#)
         #expect(outcome.status == 2)
         #expect(outcome.errors.first?.contains("--loads: 'fifo' can't be read: 'fifo' is a FIFO") == true, "\(outcome.errors)")

@@ -88,8 +88,8 @@ import Testing
         ]
         let server = try ScriptedServer { connection in
             connection == 0
-                ? ScriptedServer.answer("302 Found", ["Location: //us er:hidden8@127.0.0.1/?token=hidden9"])
-                : ScriptedServer.answer("200 OK", fields, #"{"password":"hidden10"}"#)
+                ? ScriptedServer.response("302 Found", ["Location: //us er:hidden8@127.0.0.1/?token=hidden9"])
+                : ScriptedServer.response("200 OK", fields, #"{"password":"hidden10"}"#)
         }
         let arguments = [
             "get", "-H", "X-Api-Key: hidden11", "--max-redirects", "0", server.url("/a?session=hidden12"), server.url("/b"), "--trace",
@@ -108,13 +108,13 @@ import Testing
     }
 
     /// Covers file names, and URLs that are encoded in the path of another URL.
-    @Test func namesOfFilesAndEncodedURLsHaveNoPassword() throws {
+    @Test func passwordsInFileNamesAndEncodedURLsAreLeftOut() throws {
         for disposition in [
             #"filename="http://u:hidden@h""#, #"filename="postgres:\\/\\/u:hidden@h""#, "filename*=utf-8''http%3A%2F%2Fu%3Ahidden%40h",
         ] {
             let server = try ScriptedServer(
-                ScriptedServer.answer("302 Found", ["Location: /a/http%3A%2F%2Fu%3Ahidden%40h%2F"]),
-                ScriptedServer.answer("200 OK", ["Content-Disposition: attachment; \(disposition)"], "x"))
+                ScriptedServer.response("302 Found", ["Location: /a/http%3A%2F%2Fu%3Ahidden%40h%2F"]),
+                ScriptedServer.response("200 OK", ["Content-Disposition: attachment; \(disposition)"], "x"))
             let outcome = try program.run("get", "--json", "--trace", "loads.json", server.url("/http%3A%2F%2Fu%3Ahidden%40h"))
             #expect(outcome.status == 0 && !outcome.text.contains("hidden"), "\(outcome)")
             let text = try #require(program.contents(of: "loads.json"))
@@ -126,7 +126,7 @@ import Testing
     @Test(
         arguments: [["--trace", "loads.har"], ["--trace", "loads.html"], ["--replay-mode", "fill", "--replay", "loads.json"]],
         [true, false])
-    func nobodyElseMayReadTheFile(arguments: [String], exists: Bool) throws {
+    func onlyTheUserMayReadTheFile(arguments: [String], exists: Bool) throws {
         let name = try #require(arguments.last)
         if exists {
             let content = name == "loads.json" ? #"{"loads":[]}"# : ""
@@ -151,9 +151,9 @@ import Testing
         return outcome.lines
     }
 
-    @Test func anArchiveOfSeveralTriesIsJSON() throws {
-        let busy = ScriptedServer.answer("503 Service Unavailable", [], "busy")
-        let server = try ScriptedServer(busy, busy, ScriptedServer.answer("200 OK", [], "done"))
+    @Test func archiveOfSeveralTriesIsValidJSON() throws {
+        let busy = ScriptedServer.response("503 Service Unavailable", [], "busy")
+        let server = try ScriptedServer(busy, busy, ScriptedServer.response("200 OK", [], "done"))
         let arguments = ["get", "-s", "--retry", "3", "--retry-delay", "0.01", server.url()]
         #expect(try program.run(arguments + ["--trace", "loads.har"]).text == "done")
         let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
@@ -165,9 +165,9 @@ import Testing
     }
 
     /// With credentials from -u, and from the user information of the URL, for which the program does not ask the user.
-    @Test(arguments: [true, false]) func anAnswerAfterWhichTheRequestIsSentAgainIsAnEntry(usesOption: Bool) throws {
+    @Test(arguments: [true, false]) func responseBeforeARepeatedRequestIsAnEntry(usesOption: Bool) throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"), ScriptedServer.answer("200 OK", [], "yes")
+            ScriptedServer.response("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"), ScriptedServer.response("200 OK", [], "yes")
         )
         let url = usesOption ? server.url() : server.url().replacingOccurrences(of: "://", with: "://u:p@")
         #expect(try program.run(["get", "--trace", "loads.har", url] + (usesOption ? ["-u", "u:p"] : [])).text == "yes")
@@ -180,8 +180,8 @@ import Testing
     }
 
     /// The program fails before any load. The second trace contains the failure.
-    @Test func aTraceThatCannotBeWrittenIsRefusedBeforeTheLoad() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "body"))
+    @Test func unwritableTraceIsReportedBeforeTheLoad() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "body"))
         let arguments = [["--trace", "nosuch/t.json", server.url()], ["-O", "--trace", "t.json", server.url() + "t.json"]]
         for arguments in arguments {
             let outcome = try program.run(["get"] + arguments)
@@ -191,14 +191,14 @@ import Testing
         #expect(try program.files == ["t.json"])
     }
 
-    @Test func whatFailRefusesIsInTheTrace() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("404 Not Found", ["X-Mark: 1"], "gone"))
+    @Test func responseRefusedByFailIsInTheTrace() throws {
+        let server = try ScriptedServer(ScriptedServer.response("404 Not Found", ["X-Mark: 1"], "gone"))
         #expect(try program.run("get", "--fail", "--trace", "loads.har", server.url()).status == 22)
         let response = try #require(entries("loads.har").first?["response"] as? [String: Any])
         #expect(response["status"] as? Int == 404 && response["statusText"] as? String == "Not Found")
     }
 
-    @Test func eventsHaveTheTimeOfDayAtWhichTheirLoadBegan() throws {
+    @Test func eventsHaveTheStartTimeOfTheirLoad() throws {
         let before = Date()
         #expect(try program.run("get", "--trace", "loads.json", "data:,one", "data:none").status == 3)
         let loads = try #require(object("loads.json")["loads"] as? [[String: Any]])
@@ -210,14 +210,14 @@ import Testing
         #expect(try abs(format.parse(began).timeIntervalSince(before)) < 60)
     }
 
-    @Test func aPageShowsEachLoad() throws {
+    @Test func htmlTraceShowsEachLoad() throws {
         #expect(try program.run("get", "--trace", "loads.html", "data:,%3Cscript%3E", "data:none").status == 3)
         let text = try #require(program.contents(of: "loads.html"))
         #expect(text.components(separatedBy: "<svg ").count == 3 && text.contains("answer  failed: "))
         #expect(!text.contains("<script") && text.hasSuffix("</html>\n"))
     }
 
-    @Test func theNameSaysTheForm() throws {
+    @Test func fileNameSelectsTheFormat() throws {
         let outcome = try program.run("get", "--trace", "loads.txt", "data:,x")
         #expect(outcome.status == 2 && outcome.output.isEmpty)
         #expect(outcome.errors.first?.contains("--trace: the name of 'loads.txt' has to end in .har, .json or .html") == true)

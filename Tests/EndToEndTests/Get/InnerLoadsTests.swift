@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func eachIsALineAtItsBeginningAndItsEnd() throws {
+    @Test func nestedLoadIsALineAtItsStartAndItsEnd() throws {
         let outcome = try program.run("get", "--json", "--plugin", relay, "relay:relay:data:,hello")
         let events = try summary(outcome.lines)
         #expect(
@@ -36,7 +36,7 @@ import Testing
         #expect(events.first == "started" && events.last == "finished")
     }
 
-    @Test func aFailureInsideIsTold() throws {
+    @Test func nestedFailureIsReported() throws {
         let outcome = try program.run("get", "--json", "--plugin", relay, "relay:file:///nosuch/file")
         #expect(
             try summary(outcome.lines) == [
@@ -45,7 +45,7 @@ import Testing
         #expect(outcome.status == 37)
     }
 
-    @Test func verboseTellsThemToo() throws {
+    @Test func verboseReportsNestedLoads() throws {
         let outcome = try program.run("get", "-v", "--plugin", relay, "relay:data:,hello")
         #expect(outcome.errors.contains("* inside, 1 deep: GET 'data:,hello', handler: org.portolan.data"))
         #expect(outcome.errors.contains { $0.hasPrefix("* inside, 1 deep: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
@@ -53,7 +53,7 @@ import Testing
 
     /// Ctrl-C and the time limit end the nested load first, and the program reports that.
     @Test(arguments: [(true, Int32(130)), (false, 28)])
-    func endingTheOuterEndsTheInner(byInterrupt: Bool, status: Int32) throws {
+    func endingTheOuterLoadEndsTheNestedLoad(byInterrupt: Bool, status: Int32) throws {
         let unruly = try UnrulyPlugin.make(in: program)
         let process = Process()
         process.executableURL = Program.executable
@@ -67,8 +67,8 @@ import Testing
         #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "waits\n")
         if byInterrupt { process.interrupt() }
         process.waitUntilExit()
-        let told = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        let events = try summary(told.split(separator: "\n").map(String.init))
+        let printed = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let events = try summary(printed.split(separator: "\n").map(String.init))
         #expect(process.terminationStatus == status)
         // The nested load has the same deadline as the outer load, so either may time out first.
         let ends = byInterrupt ? ["cancelled"] : ["cancelled", "timedOut"]

@@ -45,18 +45,18 @@ import Testing
         return Condition(arguments: arguments + [server.url()], server: server)
     }
 
-    private static func answering(_ head: String, _ arguments: String...) throws -> Condition {
+    private static func responding(_ head: String, _ arguments: String...) throws -> Condition {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 \(head)"), .halfClose])
         return Condition(arguments: arguments + [server.url()], server: server)
     }
 
     /// - Parameter version: the version and the rest of the status line.
-    private static func answering(version: String) throws -> Condition {
+    private static func responding(version: String) throws -> Condition {
         try serving([.receiveHead, .send(text: "\(version)\r\nContent-Length: 2\r\n\r\nok"), .halfClose])
     }
 
     private static func redirecting(to location: String) throws -> Condition {
-        try answering("302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        try responding("302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     }
 
     /// Uses a proxy for an https: or http: URL.
@@ -71,7 +71,7 @@ import Testing
     }
 
     static let rows = [
-        Row(0, "a body") { _, _ in try answering("200 OK\r\nContent-Length: 2\r\n\r\nok") },
+        Row(0, "a body") { _, _ in try responding("200 OK\r\nContent-Length: 2\r\n\r\nok") },
         Row(1, "an unknown scheme") { _, _ in Condition(arguments: ["nosuch://x/"]) },
         Row(1, "a redirect to a file") { _, _ in try redirecting(to: "file:///etc/hostname") },
         Row(1, "a redirect to an unknown scheme") { _, _ in try redirecting(to: "nosuch://h/") },
@@ -82,7 +82,7 @@ import Testing
         Row(3, "a redirect to a malformed port") { _, _ in try redirecting(to: "http://h:99999/") },
         Row(3, "a redirect to no host") { _, _ in try redirecting(to: "http://") },
         Row(5, "a proxy's name that is not found") { _, _ in Condition(arguments: ["-x", "http://nosuch.invalid:1080", "http://h.test/"]) },
-        Row(5, "a secure origin behind such a proxy") { _, _ in
+        Row(5, "a proxy's name that is not found, for a secure origin") { _, _ in
             Condition(arguments: ["-x", "http://nosuch.invalid:1080", "https://h.test/"])
         },
         Row(5, "a malformed proxy") { _, _ in Condition(arguments: ["-x", "http://[::1", "http://h.test/"]) },
@@ -99,26 +99,26 @@ import Testing
             let port = try RefusingPort()
             return Condition(arguments: ["-x", "https://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
         },
-        Row(28, "a secure proxy that does not answer") { _, _ in
+        Row(28, "a secure proxy that does not respond") { _, _ in
             try proxy("https", [.stall], to: "http://127.0.0.1/", "--max-time", "1")
         },
-        Row(8, "a malformed length") { _, _ in try answering("200 OK\r\nContent-Length: x\r\n\r\n") },
-        Row(8, "a field without a colon") { _, _ in try answering("200 OK\r\nname\r\n\r\n") },
-        Row(18, "a body that is cut off") { _, _ in try answering("200 OK\r\nContent-Length: 9\r\n\r\nhalf") },
-        Row(18, "chunks that are cut off") { _, _ in try answering("200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf") },
+        Row(8, "a malformed length") { _, _ in try responding("200 OK\r\nContent-Length: x\r\n\r\n") },
+        Row(8, "a field without a colon") { _, _ in try responding("200 OK\r\nname\r\n\r\n") },
+        Row(18, "a body that is cut off") { _, _ in try responding("200 OK\r\nContent-Length: 9\r\n\r\nhalf") },
+        Row(18, "chunks that are cut off") { _, _ in try responding("200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf") },
         Row(22, "a bad status with --fail") { _, _ in
-            try answering("404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "--fail")
+            try responding("404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "--fail")
         },
         Row(23, "a folder that is not there") { _, _ in
-            try answering("200 OK\r\nContent-Length: 2\r\n\r\nok", "-o", "/nosuch/folder/file")
+            try responding("200 OK\r\nContent-Length: 2\r\n\r\nok", "-o", "/nosuch/folder/file")
         },
         Row(26, "a file to send that is not there") { _, _ in
-            try answering("200 OK\r\nContent-Length: 0\r\n\r\n", "-T", "/nosuch-file")
+            try responding("200 OK\r\nContent-Length: 0\r\n\r\n", "-T", "/nosuch-file")
         },
         Row(28, "a time limit") { _, _ in try serving([.receiveHead, .stall], "--max-time", "1") },
         Row(33, "a server without ranges") { program, _ in
             try program.makeFile("part", "ok")
-            return try answering("200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nokok", "-C", "-", "-o", "part")
+            return try responding("200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nokok", "-C", "-", "-o", "part")
         },
         Row(35, "a server without TLS") { _, _ in
             let server = try ScriptedServer([.receive(1), .send(text: "HTTP/1.1 400 Bad Request\r\n\r\n"), .halfClose])
@@ -129,25 +129,25 @@ import Testing
             let url = try servers.url(.nginxHTTP, "/redirect/loop")
             return Condition(portolan: ["--max-redirects", "2", url], curl: ["--max-redirs", "2", url])
         },
-        Row(52, "no answer") { _, _ in try serving([.receiveHead, .halfClose]) },
-        Row(52, "no answer of a real server") { _, servers in Condition(arguments: [try servers.url(.nginxHTTP, "/hangup")]) },
+        Row(52, "no response") { _, _ in try serving([.receiveHead, .halfClose]) },
+        Row(52, "no response from a real server") { _, servers in Condition(arguments: [try servers.url(.nginxHTTP, "/hangup")]) },
         Row(56, "a reset in the body") { _, _ in
             try serving([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .reset])
         },
-        Row(56, "a reset before the answer") { _, _ in try serving([.receiveHead, .reset]) },
+        Row(56, "a reset before the response") { _, _ in try serving([.receiveHead, .reset]) },
         Row(56, "a proxy that wants a password") { _, _ in try proxy("http", refusal("407 Who"), to: "https://h.test/") },
         Row(56, "a proxy that refuses the password") { _, _ in
             try proxy("http", refusal("407 Who"), to: "https://h.test/", "-U", "me:wr0ng")
         },
-        Row(56, "a proxy that makes no tunnel") { _, _ in try proxy("http", refusal("403 No"), to: "https://h.test/") },
+        Row(56, "a proxy that refuses the tunnel") { _, _ in try proxy("http", refusal("403 No"), to: "https://h.test/") },
         Row(56, "a proxy that hangs up") { _, _ in try proxy("http", [.receiveHead, .halfClose], to: "https://h.test/") },
-        Row(56, "a proxy that is none") { _, _ in
+        Row(56, "a server that is not a proxy") { _, _ in
             try proxy("http", [.receiveHead, .send(text: "SSH-2.0-x\r\n\r\n"), .halfClose], to: "https://h.test/")
         },
         Row(58, "a client certificate that is not there") { _, servers in
             Condition(arguments: ["-k", "--cert", "/nosuch-file", try servers.url(.nginxClientRequired, "/echo")])
         },
-        Row(58, "a client certificate that is none") { program, servers in
+        Row(58, "an invalid client certificate") { program, servers in
             let file = try program.makeFile("cert.pem", "no certificate").path
             return Condition(arguments: ["-k", "--cert", file, try servers.url(.nginxClientRequired, "/echo")])
         },
@@ -167,10 +167,10 @@ import Testing
         },
         Row(60, "an unknown authority") { _, servers in Condition(arguments: [try servers.url(.nginxHTTPS1, "/hello.txt")]) },
         Row(61, "a malformed coding") { _, _ in
-            try answering("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde", "--compressed")
+            try responding("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde", "--compressed")
         },
         Row(61, "an unknown transfer coding") { _, _ in
-            try answering("200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+            try responding("200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
         Row(67, "a password that is refused") { _, _ in
             // curl reports this status for protocols with a login. Over HTTP it delivers the response.
@@ -182,30 +182,30 @@ import Testing
             let (ours, curls) = (http.url(), "ftp://127.0.0.1:\(ftp.port)/")
             return Condition(arguments: ["-u", "me:wr0ng"], portolan: [ours], curl: [curls], server: http, other: ftp)
         },
-        Row(77, "a file of authorities that is not there") { _, servers in
+        Row(77, "a missing file of authorities") { _, servers in
             Condition(arguments: ["--cacert", "/nosuch-file", try servers.url(.nginxHTTPS1, "/hello.txt")])
         },
-        Row(77, "a file of authorities without any") { program, servers in
+        Row(77, "a file of authorities without certificates") { program, servers in
             let file = try program.makeFile("ca.pem", "no certificate").path
             return Condition(arguments: ["--cacert", file, try servers.url(.nginxHTTPS1, "/hello.txt")])
         },
-        Row(97, "a SOCKS proxy that knows no way to log in") { _, _ in
+        Row(97, "a SOCKS proxy without an acceptable authentication method") { _, _ in
             try proxy("socks5h", [.receive(3), .send([5, 0xFF]), .halfClose], to: "http://h.test/")
         },
         Row(97, "a SOCKS proxy that refuses the password") { _, servers in
             let port = try servers.endpoint(.socksLocked).port
             return Condition(arguments: ["-x", "socks5h://127.0.0.1:\(port)", "-U", "me:wr0ng", try servers.url(.nginxHTTP, "/hello.txt")])
         },
-        Row(97, "a SOCKS proxy that reaches nobody") { _, servers in
+        Row(97, "a SOCKS proxy that can't connect") { _, servers in
             let port = try RefusingPort()
             let proxy = try servers.endpoint(.socksOpen).port
             return Condition(arguments: ["-x", "socks5h://127.0.0.1:\(proxy)", "http://127.0.0.1:\(port.port)/"], port: port)
         },
         Row(97, "a SOCKS proxy that hangs up") { _, _ in try proxy("socks5", [.receive(3), .halfClose], to: "http://127.0.0.1/") },
-        Row(97, "a SOCKS proxy that is none") { _, _ in
+        Row(97, "a server that is not a SOCKS proxy") { _, _ in
             try proxy("socks5", [.receive(3), .send(text: "HTTP/1.1 400 Bad Request\r\n\r\n"), .halfClose], to: "http://127.0.0.1/")
         },
-        Row(97, "a name that is not found on the way to a SOCKS proxy") { _, _ in
+        Row(97, "a name that is not found before the request to a SOCKS proxy") { _, _ in
             try proxy("socks5", [.receive(3), .send([5, 0]), .stall], to: "http://nosuch.invalid/")
         },
     ]
@@ -224,16 +224,16 @@ import Testing
     }
 
     static let differences = [
-        Difference(8, curl: [0], "a coding behind chunked") { _, _ in
-            try answering("200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+        Difference(8, curl: [0], "a coding after chunked") { _, _ in
+            try responding("200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
         Difference(5, curl: [5, 6], "a SOCKS proxy's name that is not found") { _, _ in
             Condition(arguments: ["-x", "socks5://nosuch.invalid:1080", "http://127.0.0.1/"])
         },
         Difference(26, curl: [0], "a file for -d that is not there") { _, _ in
-            try answering("200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", "-d", "@/nosuch-file")
+            try responding("200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", "-d", "@/nosuch-file")
         },
-        Difference(56, curl: [35], "a proxy that sends bytes behind its answer to CONNECT") { _, _ in
+        Difference(56, curl: [35], "a proxy that sends bytes after its response to CONNECT") { _, _ in
             try proxy("http", [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\r\nbehind it"), .halfClose], to: "https://h.test/")
         },
         Difference(47, curl: [0], "a redirect with an empty Location") { _, _ in
@@ -242,36 +242,36 @@ import Testing
             ])
         },
         Difference(3, curl: [6], "a host with a malformed percent escape") { _, _ in Condition(arguments: ["http://exa%mple/"]) },
-        Difference(8, curl: [1], "HTTP/3") { _, _ in try answering(version: "HTTP/3 200 OK") },
-        Difference(8, curl: [1], "HTTP/0.9") { _, _ in try answering(version: "HTTP/0.9 200 OK") },
-        Difference(8, curl: [1], "no HTTP") { _, _ in try answering(version: "SSH-2.0-x") },
-        Difference(8, curl: [0], "HTTP/2 in the form of HTTP/1") { _, _ in try answering(version: "HTTP/2 200 OK") },
-        Difference(8, curl: [0], "HTTP/2.0 in the form of HTTP/1") { _, _ in try answering(version: "HTTP/2.0 200 OK") },
-        Difference(0, curl: [1], "HTTP/1.2") { _, _ in try answering(version: "HTTP/1.2 200 OK") },
+        Difference(8, curl: [1], "HTTP/3") { _, _ in try responding(version: "HTTP/3 200 OK") },
+        Difference(8, curl: [1], "HTTP/0.9") { _, _ in try responding(version: "HTTP/0.9 200 OK") },
+        Difference(8, curl: [1], "a response that is not HTTP") { _, _ in try responding(version: "SSH-2.0-x") },
+        Difference(8, curl: [0], "HTTP/2 in the form of HTTP/1") { _, _ in try responding(version: "HTTP/2 200 OK") },
+        Difference(8, curl: [0], "HTTP/2.0 in the form of HTTP/1") { _, _ in try responding(version: "HTTP/2.0 200 OK") },
+        Difference(0, curl: [1], "HTTP/1.2") { _, _ in try responding(version: "HTTP/1.2 200 OK") },
         Difference(8, curl: [0], "a huge length") { _, _ in
-            try answering("200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok")
+            try responding("200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok")
         },
-        Difference(8, curl: [0], "a length with a sign") { _, _ in try answering("200 OK\r\nContent-Length: +2\r\n\r\nok") },
-        Difference(8, curl: [0], "two lengths") { _, _ in try answering("200 OK\r\nContent-Length: 3\r\nContent-Length: 2\r\n\r\nok") },
-        Difference(8, curl: [0], "a field without a name") { _, _ in try answering("200 OK\r\n: x\r\nContent-Length: 2\r\n\r\nok") },
+        Difference(8, curl: [0], "a length with a sign") { _, _ in try responding("200 OK\r\nContent-Length: +2\r\n\r\nok") },
+        Difference(8, curl: [0], "two lengths") { _, _ in try responding("200 OK\r\nContent-Length: 3\r\nContent-Length: 2\r\n\r\nok") },
+        Difference(8, curl: [0], "a field without a name") { _, _ in try responding("200 OK\r\n: x\r\nContent-Length: 2\r\n\r\nok") },
         Difference(8, curl: [0], "chunked twice") { _, _ in
-            try answering("200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+            try responding("200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
-        Difference(8, curl: [56], "a malformed chunk") { _, _ in try answering("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok\r\n") },
-        Difference(8, curl: [52], "a 101 that was not asked for") { _, _ in
-            try answering("101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+        Difference(8, curl: [56], "a malformed chunk") { _, _ in try responding("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok\r\n") },
+        Difference(8, curl: [52], "an unrequested 101") { _, _ in
+            try responding("101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
         },
         Difference(105, curl: [7], "a proxy with socks4") { _, _ in
             let port = try RefusingPort()
             return Condition(arguments: ["-x", "socks4://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
         },
-        Difference(33, curl: [0], "a 416 to a download that goes on") { _, _ in
-            try answering("416 No\r\nContent-Range: bytes */2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "-C", "5")
+        Difference(33, curl: [0], "a 416 to a resumed download") { _, _ in
+            try responding("416 No\r\nContent-Range: bytes */2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "-C", "5")
         },
     ]
 
     @Test(arguments: differences)
-    func itDiffersAsDocumented(difference: Difference) throws {
+    func statusDiffersFromCurlAsDocumented(difference: Difference) throws {
         let condition = try difference.row.condition(program, servers)
         defer { withExtendedLifetime(condition) {} }
         let (curl, outcome) = try run(condition)
@@ -293,7 +293,7 @@ import Testing
     }
 
     @Test(arguments: rows)
-    func itIsCurls(row: Row) throws {
+    func statusEqualsTheStatusOfCurl(row: Row) throws {
         let condition = try row.condition(program, servers)
         defer { withExtendedLifetime(condition) {} }
         let (curl, outcome) = try run(condition)
@@ -306,8 +306,8 @@ import Testing
     @Test func everyDocumentedStatusIsCompared() throws {
         let listed = try program.run("exit-codes").lines.compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
         let compared = Set(Self.rows.map(\.status))
-        let cannotBeMade: Set<Int32> = [27, 63]  // 27: no memory; 63: belongs to an option of curl that the command does not have
+        let cannotBeProvoked: Set<Int32> = [27, 63]  // 27: no memory; 63: belongs to an option of curl that the command does not have
         let notCurls = listed.filter { $0 >= 100 }
-        #expect(Set(listed).subtracting(compared).subtracting(cannotBeMade) == Set(notCurls))
+        #expect(Set(listed).subtracting(compared).subtracting(cannotBeProvoked) == Set(notCurls))
     }
 }

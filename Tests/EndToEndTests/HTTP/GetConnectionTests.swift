@@ -28,7 +28,7 @@ import Testing
     }
 
     /// A session writes several lines. The program warns once about the first failed write, and the load succeeds.
-    @Test func aFullKeyLogIsOneWarning() throws {
+    @Test func fullKeyLogIsReportedOnce() throws {
         let arguments = ["get", "-v", "--cacert", try servers.path(of: .authority), try servers.url(.nginxHTTPS1, "/hello.txt")]
         let outcome = try program.run(arguments, with: ["SSLKEYLOGFILE": "/dev/full"])
         #expect(outcome.text == "Hello\n", "\(outcome.errors)")
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// The kernel ends a program that writes beyond its file size limit and does not handle SIGXFSZ.
-    @Test func aKeyLogAtItsLimitEndsNothing() throws {
+    @Test func keyLogAtTheFileSizeLimitDoesNotEndTheProgram() throws {
         let (authority, url) = (try servers.path(of: .authority), try servers.url(.nginxHTTPS1, "/hello.txt"))
         let outcome = try program.runScript(
             "(ulimit -f 0; SSLKEYLOGFILE=keys \"$portolan\" get --cacert '\(authority)' '\(url)'; echo $?) | cat")
@@ -45,13 +45,13 @@ import Testing
     }
 
     @Test(arguments: [TestServer.nginxExpired, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted])
-    func everyServerIsTrustedOnRequestAlone(server: TestServer) throws {
+    func invalidServerCertificateIsTrustedOnlyOnRequest(server: TestServer) throws {
         let url = try servers.url(server, "/hello.txt")
         #expect(try program.run("get", "--http1.1", "--cacert", servers.path(of: .authority), url).status == 60)
         #expect(try program.run("get", "-k", "--http1.1", url).text == "Hello\n")
     }
 
-    @Test func aCertificateIsShownToWhoAsks() throws {
+    @Test func clientCertificateIsSentToAServerThatRequestsIt() throws {
         let url = try servers.url(.nginxClientRequired, "/echo")
         let authority = ["--http1.1", "--cacert", try servers.path(of: .authority)]
         let identity = ["--cert", try servers.path(of: .clientCertificate), "--key", try servers.path(of: .clientKey)]
@@ -68,7 +68,7 @@ import Testing
         #expect(!locked.errors.contains { $0.contains("wr0ng") })
     }
 
-    @Test func aProxyIsNamedOrInTheEnvironment() async throws {
+    @Test func proxyComesFromTheOptionOrTheEnvironment() async throws {
         let proxy = "http://127.0.0.1:\(try servers.endpoint(.squidOpen).port)"
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
         let named = try program.run("get", "-v", "--proxy", proxy, url + "?named")
@@ -84,7 +84,7 @@ import Testing
         #expect(try !servers.lines(of: .squidLog).contains { $0.contains("?direct") })
     }
 
-    @Test func aProxyGetsItsPasswordAndTheServerItsOwn() throws {
+    @Test func proxyAndServerGetTheirOwnPasswords() throws {
         let user = "\(servers.user):\(servers.password)"
         let locked = "127.0.0.1:\(try servers.endpoint(.squidLocked).port)"
         let url = try servers.url(.nginxHTTP, "/private/secret.txt", host: "127.0.0.1")
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: [TestServer.socksOpen, .socksLocked])
-    func aSOCKSProxyIsAProxyToo(server: TestServer) throws {
+    func socksProxyIsUsed(server: TestServer) throws {
         let port = try servers.endpoint(server).port
         let arguments = ["--proxy", "socks5h://127.0.0.1:\(port)", "--proxy-user", "\(servers.user):\(servers.password)"]
         let outcome = try program.run(
@@ -105,7 +105,7 @@ import Testing
         #expect(outcome.text == "Hello\n", "\(outcome.errors)")
     }
 
-    @Test func thePipeTakesThemToo() throws {
+    @Test func stdioTakesTLSOptions() throws {
         let url = try servers.url(.nginxHTTPS1, "/hello.txt")
         let outcome = try program.run(
             "stdio", "--cacert", try servers.path(of: .authority), input: #"{"url":"\#(url)"}"#)

@@ -29,8 +29,8 @@ struct GetLikeCurlTests {
     }
 
     @Test(arguments: ["-s", "-sS", "-Ss", "-s --show-error", "--silent", "-fs", "-fsS", "-fsSL", "-fsSLo out", "-fsSL -o out"])
-    func silenceHidesErrorsUnlessTheyAreToBeShown(options: String) throws {
-        for script in [ScriptedServer.answer("404 Not Found", [], "gone"), ScriptedServer.answer("200 OK", [], "there"), nil] {
+    func silentHidesErrorsUnlessShowErrorIsGiven(options: String) throws {
+        for script in [ScriptedServer.response("404 Not Found", [], "gone"), ScriptedServer.response("200 OK", [], "there"), nil] {
             let (curl, portolan) = try traces("\(options) \(script == nil ? "http://127.0.0.1:1/" : "SERVER/a")") {
                 try script.map { try ScriptedServer($0) }
             }
@@ -45,14 +45,14 @@ struct GetLikeCurlTests {
         ("-O --remote-header-name", [disposition], "suggested"), ("-OJ", [], "given"), ("-J -o named", [disposition], "named"),
         ("-I -O", [disposition], "given"), ("-IO", [], "given"),
     ])
-    func theFileIsNamedAsTheURLThatWasGiven(options: String, fields: [String], name: String) throws {
+    func fileIsNamedAfterTheGivenURL(options: String, fields: [String], name: String) throws {
         for hasRedirect in [false, true] {
             let (curl, portolan) = try traces("-s -L \(options) SERVER/dir/given?a=/b") {
                 let length = options.contains("I") ? "" : "body"
-                let answer = ScriptedServer.answer("200 OK", fields, length)
+                let response = ScriptedServer.response("200 OK", fields, length)
                 return hasRedirect
-                    ? try ScriptedServer(ScriptedServer.answer("302 Found", ["Location: /other/final"]), answer)
-                    : try ScriptedServer(answer)
+                    ? try ScriptedServer(ScriptedServer.response("302 Found", ["Location: /other/final"]), response)
+                    : try ScriptedServer(response)
             }
             #expect(curl.files == [name] && curl.status == 0, "\(curl)")
             #expect(portolan == curl)
@@ -60,12 +60,12 @@ struct GetLikeCurlTests {
     }
 
     @Test(arguments: ["-OJ -C -", "-OJi", "-OJI"])
-    func whatCurlRefusesIsRefused(options: String) throws {
-        let (curl, portolan) = try traces("\(options) SERVER/given") { try ScriptedServer(ScriptedServer.answer("200 OK")) }
+    func combinationsThatCurlRefusesAreRefused(options: String) throws {
+        let (curl, portolan) = try traces("\(options) SERVER/given") { try ScriptedServer(ScriptedServer.response("200 OK")) }
         #expect(portolan == curl && portolan.status == 2)
     }
 
-    @Test func theHeadIsWrittenToTheFile() throws {
+    @Test func headIsWrittenToTheFile() throws {
         let program = try Program()
         let server = try ScriptedServer(
             ScriptedServer.answering("HTTP/1.1 200 OK\r\nConnection: close\r\nX-Kind: head\r\nContent-Length: 7\r\n\r\n"))
@@ -80,14 +80,14 @@ struct GetLikeCurlTests {
         ("-H 'User-Agent:  '", "user-agent"), ("-d x -H 'Content-Type:'", "content-type"), ("-C 5 -H Range:", "range"),
         ("-u a:b -H Authorization:", "authorization"),
     ])
-    func aFieldIsNotSent(options: String, name: String) throws {
+    func omittedFieldIsNotSent(options: String, name: String) throws {
         let fields = options.contains("-C") ? ["Content-Range: bytes 5-8/9"] : []
         let status = options.contains("-C") ? "206 Partial Content" : "200 OK"
         for command in ["/usr/bin/curl -q --noproxy '*'", #""$portolan" get"#] {
             let program = try Program()
             let server = try ScriptedServer(
                 (options.contains("-d") ? [.receiveHead, .receive(1)] : [.receiveHead])
-                    + ScriptedServer.answer(status, fields, "body").dropFirst())
+                    + ScriptedServer.response(status, fields, "body").dropFirst())
             _ = try program.runScript("\(command) \(options) -s \(server.url())")
             let head = try #require(server.requests.first, "\(command)")
             #expect(head.count > 1 && !head.contains { $0.lowercased().hasPrefix("\(name):") }, "\(command): \(head)")
@@ -95,19 +95,19 @@ struct GetLikeCurlTests {
     }
 
     @Test(arguments: ["--coded", "--raw", "--coded -C 5", "-C 5"])
-    func noCodingIsAskedForAfterAll(options: String) throws {
+    func omittedAcceptEncodingRequestsNoCoding(options: String) throws {
         let program = try Program()
-        let server = try ScriptedServer(ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 5-8/9"], "body"))
+        let server = try ScriptedServer(ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 5-8/9"], "body"))
         #expect(try program.runScript("\"$portolan\" get \(options) -H 'Accept-Encoding:' \(server.url())").text == "body")
         #expect(server.requests.first?.contains { $0.lowercased().hasPrefix("accept-encoding") } == false)
-        let other = try ScriptedServer(ScriptedServer.answer("200 OK", [], "body"))
+        let other = try ScriptedServer(ScriptedServer.response("200 OK", [], "body"))
         _ = try program.runScript("\"$portolan\" get --coded -H 'Accept-Encoding:' -H 'Accept-Encoding: br' \(other.url())")
         #expect(other.requests.first?.filter { $0.lowercased().hasPrefix("accept-encoding") } == ["Accept-Encoding: br"])
     }
 
-    @Test func aFieldThatIsNeededIsSentAndThatIsReported() throws {
+    @Test func requiredFieldIsSentDespiteItsOmissionWithAWarning() throws {
         let program = try Program()
-        let server = try ScriptedServer([.receiveHead, .receive(1)] + ScriptedServer.answer("200 OK").dropFirst())
+        let server = try ScriptedServer([.receiveHead, .receive(1)] + ScriptedServer.response("200 OK").dropFirst())
         let outcome = try program.run("get", "-d", "x", "-H", "host:", "-H", "Content-Length:", server.url())
         #expect(outcome.status == 0)
         #expect(

@@ -19,7 +19,7 @@ import Testing
         ])
     }
 
-    @Test func eachRequestIsARowOfTheTable() throws {
+    @Test func eachRequestIsATableRow() throws {
         let outcome = try program.run("get", "-v", server.url())
         #expect(outcome.text == "hello")
         let start = try #require(outcome.errors.firstIndex { $0.hasPrefix("* request ") && $0.hasSuffix("(ms)") }, "\(outcome.errors)")
@@ -32,7 +32,7 @@ import Testing
         #expect(rows.dropFirst(2).first?.hasPrefix("* 5 bytes, 1 redirects, finished after ") == true)
     }
 
-    @Test func theEventHasTheSame() throws {
+    @Test func metricsEventHasTheSameValues() throws {
         let outcome = try program.run("get", "--json", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         #expect(events.suffix(2).compactMap { $0["event"] as? String } == ["metrics", "finished"])
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func whatWasCutShortIsTold() throws {
+    @Test func failedConnectionIsReported() throws {
         let port = try RefusingPort()
         let outcome = try program.run("get", "--json", "http://127.0.0.1:\(port.port)/")
         #expect(outcome.status == 7)

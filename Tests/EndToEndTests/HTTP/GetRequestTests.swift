@@ -11,8 +11,8 @@ import Testing
 
     init() throws { program = try Program() }
 
-    @Test func theBodyIsPrintedAndTheDefaultsAreSent() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "hello"))
+    @Test func bodyIsPrintedAndDefaultFieldsAreSent() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "hello"))
         let outcome = try program.run("get", server.url("/a?b"))
         #expect(outcome.text == "hello" && outcome.status == 0 && outcome.errors.isEmpty)
         let request = try #require(server.requests.first)
@@ -21,8 +21,8 @@ import Testing
         #expect(request.contains { $0.hasPrefix("User-Agent: Portolan/") })
     }
 
-    @Test func headersAreAddedReplacedAndLeftOut() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK"))
+    @Test func headersAreAddedReplacedAndRemoved() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK"))
         let arguments = [
             "-H", "Accept:", "-H", "user-agent:", "-H", "Accept-Encoding: br", "-H", "X: 1", "-H", "X: 2", "-H", "Y;", "-X", "PURGE",
         ]
@@ -34,7 +34,7 @@ import Testing
         #expect(!request.contains { $0.lowercased().hasPrefix("accept:") || $0.lowercased().hasPrefix("user-agent:") })
     }
 
-    @Test func theHeadAloneIsAskedFor() throws {
+    @Test func headOptionSendsHEAD() throws {
         let server = try ScriptedServer(
             ScriptedServer.answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: 7\r\n\r\n"))
         let outcome = try program.run("get", "-I", server.url())
@@ -42,9 +42,9 @@ import Testing
         #expect(server.requests.first?.first == "HEAD / HTTP/1.1")
     }
 
-    @Test func dataAreJoinedAndSentAsAForm() throws {
+    @Test func dataOptionsAreJoinedAndSentAsAForm() throws {
         try program.makeFile("part", "c d\n")
-        let server = try ScriptedServer([.receiveHead, .receive(16)] + ScriptedServer.answer("200 OK").dropFirst())
+        let server = try ScriptedServer([.receiveHead, .receive(16)] + ScriptedServer.response("200 OK").dropFirst())
         let outcome = try program.run("get", "-d", "a=1", "-d", "@part", "-d", "@-", server.url(), input: "stdin=y")
         #expect(outcome.status == 0, "\(outcome.errors)")
         let request = try #require(server.requests.first)
@@ -55,39 +55,39 @@ import Testing
 
     @Test func aFileIsUploadedUnderItsName() throws {
         try program.makeFile("my file", "contents")
-        let server = try ScriptedServer([.receiveHead, .receive(8)] + ScriptedServer.answer("201 Created").dropFirst())
+        let server = try ScriptedServer([.receiveHead, .receive(8)] + ScriptedServer.response("201 Created").dropFirst())
         #expect(try program.run("get", "-T", "my file", server.url("/dir/")).status == 0)
         #expect(server.requests.first?.first == "PUT /dir/my%20file HTTP/1.1")
         #expect(server.requests.first?.last == "contents")
     }
 
-    @Test func standardInputIsUploadedAsItComes() throws {
+    @Test func standardInputIsUploadedInChunks() throws {
         let end = Array("0\r\n\r\n".utf8)
-        let server = try ScriptedServer([.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.answer("200 OK").dropFirst())
+        let server = try ScriptedServer([.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("200 OK").dropFirst())
         #expect(try program.run("get", "-T", "-", "-H", "Expect:", server.url(), input: "bytes").status == 0)
         let text = try #require(server.connections.first?.text)
         #expect(text.contains("Transfer-Encoding: chunked\r\n"))
         #expect(text.hasSuffix("\r\n\r\n5\r\nbytes\r\n0\r\n\r\n"))
     }
 
-    @Test func whatWasReadFromStandardInputIsNotSentAgain() throws {
+    @Test func standardInputIsNotSentTwice() throws {
         let end = Array("0\r\n\r\n".utf8)
         let script: [ScriptedServer.Step] =
-            [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.answer("307 Temporary Redirect", ["Location: /b"]).dropFirst()
+            [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("307 Temporary Redirect", ["Location: /b"]).dropFirst()
         let server = try ScriptedServer(script)
         let outcome = try program.run("get", "-T", "-", "-H", "Expect:", server.url(), input: "bytes")
         #expect(outcome.status == 26)
         #expect(outcome.errors.count == 1)
         let busy = try ScriptedServer(
-            [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.answer("503 Busy", [], "busy").dropFirst())
+            [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("503 Busy", [], "busy").dropFirst())
         let other = try program.run("get", "--retry", "5", "-T", "-", "-H", "Expect:", busy.url(), input: "bytes")
         #expect(other.text == "busy")
         #expect(other.errors == ["portolan: warning: not tried again: what was sent can be read only once"])
     }
 
     @Test(arguments: [("http://h:99999/", 3), ("http://", 3), ("file:///etc/passwd", 1)])
-    func aRedirectThatLeadsNowhereFails(location: String, status: Int32) throws {
-        let server = try ScriptedServer(ScriptedServer.answer("302 Found", ["Location: \(location)"], "moved"))
+    func redirectToAnUnusableURLFails(location: String, status: Int32) throws {
+        let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(location)"], "moved"))
         let outcome = try program.run("get", server.url())
         #expect(outcome.status == status)
         #expect(outcome.output.isEmpty && outcome.errors.count == 1)
@@ -97,25 +97,25 @@ import Testing
         ("attachment; filename=\"../../evil.sh\"", "evil.sh"), ("attachment; filename=.bashrc", "_bashrc"),
         ("attachment; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"), ("inline", "last"),
     ])
-    func theServerSuggestsANameThatDoesNoHarm(disposition: String, name: String) throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", ["Content-Disposition: \(disposition)"], "body"))
+    func suggestedNameIsSanitized(disposition: String, name: String) throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Content-Disposition: \(disposition)"], "body"))
         #expect(try program.run("get", "-O", "-J", server.url("/dir/last")).status == 0)
         #expect(try program.files == [name])
     }
 
-    @Test func whoRedirectsChoosesNoName() throws {
+    @Test func redirectDoesNotChangeTheFileName() throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("302 Found", ["Location: /.profile"]), ScriptedServer.answer("200 OK", [], "evil"))
+            ScriptedServer.response("302 Found", ["Location: /.profile"]), ScriptedServer.response("200 OK", [], "evil"))
         #expect(try program.run("get", "-OJ", server.url("/innocent")).status == 0)
         #expect(try program.files == ["innocent"])
         let own = try Program()
-        let direct = try ScriptedServer(ScriptedServer.answer("200 OK", [], "mine"))
+        let direct = try ScriptedServer(ScriptedServer.response("200 OK", [], "mine"))
         #expect(try own.run("get", "-O", direct.url("/.profile")).status == 0)
         #expect(try own.files == [".profile"])
     }
 
-    @Test func aStatusIsAFailureOnRequest() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("404 Not Found", [], "nothing"))
+    @Test func errorStatusFailsOnlyWithTheFailOption() throws {
+        let server = try ScriptedServer(ScriptedServer.response("404 Not Found", [], "nothing"))
         let plain = try program.run("get", server.url())
         #expect(plain.text == "nothing" && plain.status == 0)
         let outcome = try program.run("get", "--fail", server.url())
@@ -123,7 +123,7 @@ import Testing
         #expect(try program.run("get", "-f", server.url()).status == 22)
     }
 
-    @Test func aBodyThatIsCutShortFails() throws {
+    @Test func truncatedBodyFails() throws {
         let server = try ScriptedServer(ScriptedServer.cutShort("half", of: 8))
         let outcome = try program.run("get", "-o", "out", server.url())
         #expect(outcome.status == 18)

@@ -11,10 +11,10 @@ import Testing
 
     init() throws { program = try Program() }
 
-    @Test func whatCameIsKeptAndTheRestIsAdded() throws {
+    @Test func partialFileIsKeptAndResumed() throws {
         let server = try ScriptedServer(
             ScriptedServer.cutShort("hello ", of: 11, ["ETag: \"v1\""]),
-            ScriptedServer.answer("206 Partial Content", ["ETag: \"v1\"", "Content-Range: bytes 6-10/11"], "world"))
+            ScriptedServer.response("206 Partial Content", ["ETag: \"v1\"", "Content-Range: bytes 6-10/11"], "world"))
         let first = try program.run("get", "-C", "-", "-o", "out", server.url())
         #expect(first.status == 18)
         #expect(program.contents(of: "out") == "hello ")
@@ -37,10 +37,10 @@ import Testing
         return outcome?.text == "0\n"
     }
 
-    @Test func anotherVersionReplacesThePart() throws {
+    @Test func newVersionReplacesThePartialFile() throws {
         guard Self.keepsAttributes(program) else { return }
         let server = try ScriptedServer(
-            ScriptedServer.cutShort("old ", of: 11, ["ETag: \"v1\""]), ScriptedServer.answer("200 OK", ["ETag: \"v2\""], "new"))
+            ScriptedServer.cutShort("old ", of: 11, ["ETag: \"v1\""]), ScriptedServer.response("200 OK", ["ETag: \"v2\""], "new"))
         _ = try program.run("get", "-C", "-", "-o", "out", server.url())
         #expect(try program.run("get", "-C", "-", "-o", "out", server.url()).status == 0)
         #expect(program.contents(of: "out") == "new")
@@ -54,17 +54,17 @@ import Testing
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", "", 33),
             ("416 Range Not Satisfiable", "X: y", "", 33), ("404 Not Found", "X: y", "nothing", 22),
         ] as [(String, String, String, Int32)])
-    func whatDoesNotFitLeavesTheFile(status: String, field: String, body: String, exit: Int32) throws {
+    func unsuitableResponseKeepsTheFile(status: String, field: String, body: String, exit: Int32) throws {
         try program.makeFile("out", "hello ")
-        let server = try ScriptedServer(ScriptedServer.answer(status, [field], body))
+        let server = try ScriptedServer(ScriptedServer.response(status, [field], body))
         let outcome = try program.run("get", "-C", "-", "-o", "out", server.url())
         #expect(outcome.status == exit)
         #expect(outcome.errors.count == 1)
         #expect(program.contents(of: "out") == "hello ")
     }
 
-    @Test func aBodyThatStaysCodedIsNotBegun() throws {
-        let server = try ScriptedServer([.forever(ScriptedServer.answer("200 OK", ["Content-Encoding: br"], "hello"))])
+    @Test func codedBodyIsNotStartedWithoutTheOption() throws {
+        let server = try ScriptedServer([.forever(ScriptedServer.response("200 OK", ["Content-Encoding: br"], "hello"))])
         let outcome = try program.run("get", "-C", "-", "-o", "out", server.url())
         #expect(outcome.status == 33)
         #expect(outcome.errors.count == 1 && outcome.errors[0].contains("--coded"))
@@ -73,77 +73,77 @@ import Testing
         #expect(program.contents(of: "out") == "hello")
     }
 
-    @Test func codedBytesAreContinuedWithCodedOnes() throws {
+    @Test func codedFileIsResumedWithCodedBytes() throws {
         try program.makeFile("out", "hello ")
         let server = try ScriptedServer(
-            ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-10/11", "Content-Encoding: gzip"], "world"))
+            ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-10/11", "Content-Encoding: gzip"], "world"))
         #expect(try program.run("get", "--coded", "-C", "-", "-o", "out", server.url()).status == 0)
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func aPartThatIsLongerThanItsRangeIsRefused() throws {
+    @Test func bodyLongerThanItsRangeIsRefused() throws {
         try program.makeFile("out", "hello ")
-        let server = try ScriptedServer(ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-7/11"], "world"))
+        let server = try ScriptedServer(ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-7/11"], "world"))
         #expect(try program.run("get", "-C", "-", "-o", "out", server.url()).status == 8)
         #expect(program.contents(of: "out") == "hello ")
     }
 
-    @Test func aPartThatIsNotTheLastIsNotTheWhole() throws {
+    @Test func rangeBeforeTheEndIsKeptAsAPartialFile() throws {
         try program.makeFile("out", "hello ")
         let server = try ScriptedServer(
-            ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-8/11"], "wor"),
-            ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 9-10/11"], "ld"))
+            ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-8/11"], "wor"),
+            ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 9-10/11"], "ld"))
         #expect(try program.run("get", "-C", "-", "-o", "out", server.url()).status == 18)
         #expect(try program.run("get", "-C", "-", "-o", "out", server.url()).status == 0)
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func aWholeFileNeedsNothing() throws {
+    @Test func completeFileNeedsNoBody() throws {
         try program.makeFile("out", "hello")
-        let server = try ScriptedServer(ScriptedServer.answer("416 Range Not Satisfiable", ["Content-Range: bytes */5"], "no such range"))
+        let server = try ScriptedServer(ScriptedServer.response("416 Range Not Satisfiable", ["Content-Range: bytes */5"], "no such range"))
         let outcome = try program.run("get", "--fail", "-C", "-", "-o", "out", server.url())
         #expect(outcome.status == 0 && outcome.errors.isEmpty)
         #expect(program.contents(of: "out") == "hello")
     }
 
-    @Test func anOffsetHasToBeTheFilesEnd() throws {
+    @Test func offsetMustBeTheEndOfTheFile() throws {
         try program.makeFile("out", "hello ")
-        let server = try ScriptedServer(ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"))
+        let server = try ScriptedServer(ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"))
         #expect(try program.run("get", "-C", "5", "-o", "out", server.url()).status == 23)
         #expect(server.connections.isEmpty)
         #expect(try program.run("get", "-C", "6", "-o", "out", server.url()).status == 0)
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func theRestCanBePrinted() throws {
+    @Test func restCanBePrinted() throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"),
-            ScriptedServer.answer("200 OK", [], "all"))
+            ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"),
+            ScriptedServer.response("200 OK", [], "all"))
         #expect(try program.run("get", "-C", "6", server.url()).text == "world")
         let outcome = try program.run("get", "-C", "6", server.url())
         #expect(outcome.output.isEmpty && outcome.status == 33)
     }
 
-    @Test func theURLNamesTheFile() throws {
+    @Test func resumedFileIsNamedAfterTheURL() throws {
         try program.makeFile("f.txt", "hello ")
         let fields = ["Content-Range: bytes 6-10/11", "Content-Disposition: attachment; filename=other"]
-        let server = try ScriptedServer(ScriptedServer.answer("206 Partial Content", fields, "world"))
+        let server = try ScriptedServer(ScriptedServer.response("206 Partial Content", fields, "world"))
         #expect(try program.run("get", "-C", "-", "-O", server.url("/f.txt")).status == 0)
         #expect(try program.files == ["f.txt"])
         #expect(program.contents(of: "f.txt") == "hello world")
     }
 
-    @Test func aFileURLGoesOnToo() throws {
+    @Test func fileURLCanBeResumed() throws {
         let file = try program.makeFile("source", "hello world")
         try program.makeFile("out", "hello ")
         #expect(try program.run("get", "-C", "-", "-o", "out", file.absoluteString).status == 0)
         #expect(program.contents(of: "out") == "hello world")
     }
 
-    @Test func eachTryGoesOnWhereTheLastOneEnded() throws {
+    @Test func eachRetryResumesWhereTheLastTryEnded() throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("503 Busy"), [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello "), .stall],
-            ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"))
+            ScriptedServer.response("503 Busy"), [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello "), .stall],
+            ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"))
         let outcome = try program.run(
             "get", "--retry", "2", "--retry-delay", "0.01", "--max-time", "5", "-C", "-", "-o", "out", server.url())
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: [["-C", "-"], ["-C", "-", "-o", "-"], ["-C", "x"], ["-C", "-1"], ["-C", "1", "-i"]])
-    func whatMeansNothingIsRefused(arguments: [String]) throws {
+    func invalidResumeOptionsAreRefused(arguments: [String]) throws {
         let outcome = try program.run(["get"] + arguments + ["data:,x"])
         #expect(outcome.status == 2 && outcome.errors.count == 1)
     }

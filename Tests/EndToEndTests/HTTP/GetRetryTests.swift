@@ -11,20 +11,20 @@ import Testing
 
     init() throws { program = try Program() }
 
-    private static let busy = ScriptedServer.answer("503 Service Unavailable", ["Retry-After: 0"], "busy")
+    private static let busy = ScriptedServer.response("503 Service Unavailable", ["Retry-After: 0"], "busy")
     private static let half: [ScriptedServer.Step] = [
         .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"), .stall,
     ]
 
-    @Test func whatMayPassIsTriedAgain() throws {
-        let server = try ScriptedServer(Self.busy, Self.busy, ScriptedServer.answer("200 OK", [], "done"))
+    @Test func transientStatusIsRetried() throws {
+        let server = try ScriptedServer(Self.busy, Self.busy, ScriptedServer.response("200 OK", [], "done"))
         let outcome = try program.run("get", "--retry", "3", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "done" && outcome.status == 0)
         let reason = "portolan: warning: the answer for '\(server.url())' is 503 Service Unavailable; trying again in 0 s"
         #expect(outcome.errors == ["\(reason) (1 of 3)", "\(reason) (2 of 3)"])
     }
 
-    @Test func theLastAnswerIsWritten() throws {
+    @Test func responseOfTheLastTryIsWritten() throws {
         let server = try ScriptedServer(Self.busy)
         let outcome = try program.run("get", "-s", "--retry", "2", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "busy" && outcome.status == 0 && outcome.errors.isEmpty)
@@ -33,8 +33,8 @@ import Testing
         #expect(failed.status == 22 && failed.errors.count == 1)
     }
 
-    @Test func aServerThatWantsTooMuchTimeIsBelieved() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("429 Too Many Requests", ["Retry-After: 601"], "later"))
+    @Test func retryAfterAboveTheLimitEndsTheTries() throws {
+        let server = try ScriptedServer(ScriptedServer.response("429 Too Many Requests", ["Retry-After: 601"], "later"))
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "later" && outcome.status == 0)
         let reason = "the server wants 601 s to pass (Retry-After), and a try waits for 600 s at most"
@@ -46,8 +46,8 @@ import Testing
         #expect(failing.status == 22 && failing.errors.count == 2 && failing.errors.first?.contains("not tried again") == true)
     }
 
-    @Test func aFileIsWrittenAnew() throws {
-        let server = try ScriptedServer(Self.half, ScriptedServer.answer("200 OK", [], "whole"))
+    @Test func retryReplacesThePartialFile() throws {
+        let server = try ScriptedServer(Self.half, ScriptedServer.response("200 OK", [], "whole"))
         let outcome = try program.run(
             "get", "--retry", "1", "--retry-delay", "0.01", "--max-time", "3", "-o", "out", server.url())
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -55,7 +55,7 @@ import Testing
         #expect(try program.files == ["out"])
     }
 
-    @Test func noBodyIsPrintedTwice() throws {
+    @Test func printedBodyIsNotRetried() throws {
         let server = try ScriptedServer(Self.half)
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", "--max-time", "2", server.url())
         #expect(outcome.text == "half" && outcome.status == 28)
@@ -64,7 +64,7 @@ import Testing
         #expect(server.connections.count == 1)
     }
 
-    @Test func aRefusalIsTriedAgainOnRequest() throws {
+    @Test func refusedConnectionIsRetriedOnRequest() throws {
         let port = try RefusingPort()
         let url = "http://127.0.0.1:\(port.port)/"
         let once = try program.run("get", "--retry", "2", "--retry-delay", "0.01", url)
@@ -73,14 +73,14 @@ import Testing
         #expect(thrice.status == 7 && thrice.errors.count == 3)
     }
 
-    @Test func aConnectionHasALimitOfItsOwn() throws {
+    @Test func connectTimeoutEndsAConnectionAttempt() throws {
         let hole = try BlackHolePort()
         let outcome = try program.run("get", "--connect-timeout", "0.2", "http://127.0.0.1:\(hole.port)/")
         #expect(outcome.status == 28 && outcome.errors.count == 1)
     }
 
-    @Test func eachTryIsToldAsAnEvent() throws {
-        let server = try ScriptedServer(Self.busy, ScriptedServer.answer("200 OK", [], "done"))
+    @Test func eachRetryIsAnEvent() throws {
+        let server = try ScriptedServer(Self.busy, ScriptedServer.response("200 OK", [], "done"))
         let outcome = try program.run("get", "--json", "-s", "--retry", "1", "--retry-delay", "0.01", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         let names = events.compactMap { $0["event"] as? String }.filter { $0 != "step" }
@@ -98,9 +98,9 @@ import Testing
 
     /// Ctrl-C while the program waits for the next try, or for a response.
     @Test(arguments: [true, false])
-    func aSignalEndsIt(betweenTries: Bool) async throws {
-        let hasAsked = try Gate()
-        let server = try ScriptedServer(betweenTries ? Self.busy : [.receiveHead, .open(hasAsked), .stall])
+    func signalEndsTheProgram(betweenTries: Bool) async throws {
+        let hasRequested = try Gate()
+        let server = try ScriptedServer(betweenTries ? Self.busy : [.receiveHead, .open(hasRequested), .stall])
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = ["get", "--retry", "1", "--retry-delay", "500", server.url()]
@@ -111,7 +111,7 @@ import Testing
         if betweenTries {
             #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).contains("trying again in 500 s"))
         } else {
-            try await hasAsked.wait()
+            try await hasRequested.wait()
         }
         process.interrupt()
         process.waitUntilExit()

@@ -18,7 +18,7 @@ import Testing
 
     private var secureURL: String { "https://127.0.0.1:\(server.port)/" }
 
-    @Test func aKeyLogThatCanNotBeWrittenIsOneWarning() throws {
+    @Test func unwritableKeyLogIsReportedOnce() throws {
         let variables = ["SSLKEYLOGFILE": "/dev/null/keys"]
         let outcome = try program.run(["get", "-v", "-x", secureURL, "http://h.test/", "https://h.test/"], with: variables)
         let warnings = outcome.errors.filter { $0.contains("SSLKEYLOGFILE") }
@@ -27,7 +27,7 @@ import Testing
         #expect(quiet.status == 35 && quiet.errors.count == 1, "\(quiet.errors)")
     }
 
-    @Test func curlsPassphraseIsNotShown() throws {
+    @Test func passphraseInTheSyntaxOfCurlIsNotShown() throws {
         let file = try program.makeFile("me.p12")
         let outcome = try program.run("get", "--cert", "\(file.path):s3cr3t", secureURL)
         #expect(outcome.status == 58 && outcome.errors.count == 1)
@@ -35,7 +35,7 @@ import Testing
         #expect(!outcome.errors.joined().contains("s3cr3t"))
     }
 
-    @Test func junkInPlaceOfACertificateIsNamed() throws {
+    @Test func invalidCertificateFileIsNamed() throws {
         let file = try program.makeFile("junk", "junk")
         let outcome = try program.run("get", "--cert", file.path, secureURL)
         let words = "'\(file.path)' is no certificate that can be read; it has to be in PEM, DER or PKCS #12"

@@ -15,7 +15,7 @@ import Testing
         servers = try TestServers.shared
     }
 
-    @Test func codingsAreUndoneOrKept() throws {
+    @Test func contentCodingsAreDecodedOrKept() throws {
         let url = try servers.url(.nginxHTTP, "/page.html")
         let page = try program.run("get", url)
         #expect(page.text.hasPrefix("<!DOCTYPE html>"))
@@ -26,7 +26,7 @@ import Testing
         #expect(!plain.errors.contains { $0.hasPrefix("< content-encoding") })
     }
 
-    @Test func aPartIsContinued() throws {
+    @Test func partialFileIsResumed() throws {
         let url = try servers.url(.nginxHTTP, "/1MiB.bin")
         #expect(try program.run("get", "-o", "whole", url).status == 0)
         let whole = try Data(contentsOf: program.folder.appendingPathComponent("whole"))
@@ -38,17 +38,17 @@ import Testing
         }
     }
 
-    @Test func whatIsUploadedComesBack() throws {
+    @Test func uploadedFileIsDownloadedUnchanged() throws {
         let text = String(repeating: "0123456789", count: 200_000)
         try program.makeFile("my file", text)
         #expect(try program.run("get", "-T", "my file", servers.url(.nginxHTTP, "/uploads/")).status == 0)
         #expect(try program.run("get", servers.url(.nginxHTTP, "/uploads/my%20file")).text == text)
     }
 
-    @Test func aFormArrives() throws {
+    @Test func formReachesTheServer() throws {
         let outcome = try program.run("get", "-d", "a=1", "-d", "b=x+y", servers.url(.httpbin, "/post"))
-        let answer = try #require(JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
-        #expect(answer["form"] as? [String: String] == ["a": "1", "b": "x y"])
+        let response = try #require(JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect(response["form"] as? [String: String] == ["a": "1", "b": "x y"])
     }
 
     @Test func redirectsAreFollowedOnOneConnection() throws {
@@ -62,11 +62,11 @@ import Testing
     }
 
     @Test(arguments: ["nginx", "apache"])
-    func chunksAndTrailersReachThePipe(server: String) throws {
+    func chunksAndTrailersReachStdio(server: String) throws {
         let url = try server == "nginx" ? servers.url(.nginxHTTP, "/trailers/hello.txt") : servers.url(.apacheHTTP, "/programs/chunks")
         let outcome = try program.run("stdio", input: #"{"url":"\#(url)"}"#)
-        let answer = try #require(JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
-        #expect(answer["status"] as? Int == 200 && answer["error"] is NSNull)
-        if server == "nginx" { #expect(answer["trailers"] as? [[String]] == [["x-checksum", "abc"], ["x-status", "200"]]) }
+        let response = try #require(JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect(response["status"] as? Int == 200 && response["error"] is NSNull)
+        if server == "nginx" { #expect(response["trailers"] as? [[String]] == [["x-checksum", "abc"], ["x-status", "200"]]) }
     }
 }

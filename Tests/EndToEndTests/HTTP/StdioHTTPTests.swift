@@ -11,24 +11,24 @@ import Testing
 
     init() throws { program = try Program() }
 
-    private func answers(_ requests: [[String: Any]]) throws -> [[String: Any]] {
+    private func responses(_ requests: [[String: Any]]) throws -> [[String: Any]] {
         let lines = try requests.map { String(decoding: try JSONSerialization.data(withJSONObject: $0), as: UTF8.self) }
         let outcome = try program.run("stdio", input: lines.joined(separator: "\n"))
         #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
         return try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
     }
 
-    private func answer(_ request: [String: Any]) throws -> [String: Any] {
-        try #require(try answers([request]).first)
+    private func response(_ request: [String: Any]) throws -> [String: Any] {
+        try #require(try responses([request]).first)
     }
 
-    private func code(_ answer: [String: Any]) -> String? { (answer["error"] as? [String: String])?["code"] }
+    private func code(_ response: [String: Any]) -> String? { (response["error"] as? [String: String])?["code"] }
 
-    @Test func everythingOfTheRequestIsSent() throws {
-        let server = try ScriptedServer([.receiveHead, .receive(3)] + ScriptedServer.answer("200 OK", [], "ok").dropFirst())
+    @Test func everyMemberOfTheRequestIsSent() throws {
+        let server = try ScriptedServer([.receiveHead, .receive(3)] + ScriptedServer.response("200 OK", [], "ok").dropFirst())
         let headers = [["X-A", "1"], ["X-A", "2"], ["X-B", "\u{E9}\u{FF}"]]
-        let answer = try answer(["url": server.url("/p"), "method": "PUT", "headers": headers, "bodyBase64": "AP8K"])
-        #expect(answer["status"] as? Int == 200 && answer["body"] as? String == "ok")
+        let response = try response(["url": server.url("/p"), "method": "PUT", "headers": headers, "bodyBase64": "AP8K"])
+        #expect(response["status"] as? Int == 200 && response["body"] as? String == "ok")
         let bytes = try #require(server.connections.first?.received)
         #expect(bytes.starts(with: Array("PUT /p HTTP/1.1\r\n".utf8)))
         #expect(bytes.suffix(3) == [0x00, 0xFF, 0x0A])
@@ -37,111 +37,111 @@ import Testing
         #expect(bytes.windows(of: Array("X-B: ".utf8) + [0xE9, 0xFF, 0x0D]))
     }
 
-    @Test func everythingOfTheAnswerIsTold() throws {
+    @Test func everyPartOfTheResponseIsReported() throws {
         let head = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Nope\r\nTransfer-Encoding: chunked\r\nX: 1\r\nX: 2\r\nY: "
         let rest = "\r\nContent-Type: text/plain\r\n\r\n2\r\n\u{0}\u{1}\r\n0\r\nZ: t\r\n\r\n"
         let server = try ScriptedServer([.receiveHead, .send(Array(head.utf8) + [0xE9] + Array(rest.utf8))])
-        let answer = try answer(["id": 1, "url": server.url("/#f")])
-        #expect(answer["status"] as? Int == 404)
-        #expect(answer["url"] as? String == server.url("/#f"))
-        #expect(answer["source"] as? String == "network")
-        #expect(answer["body"] as? String == "\u{0}\u{1}" && answer["bodyBase64"] is NSNull)
-        let headers = try #require(answer["headers"] as? [[String]])
+        let response = try response(["id": 1, "url": server.url("/#f")])
+        #expect(response["status"] as? Int == 404)
+        #expect(response["url"] as? String == server.url("/#f"))
+        #expect(response["source"] as? String == "network")
+        #expect(response["body"] as? String == "\u{0}\u{1}" && response["bodyBase64"] is NSNull)
+        let headers = try #require(response["headers"] as? [[String]])
         #expect(headers.filter { $0[0] == "x" } == [["x", "1"], ["x", "2"]])
         #expect(headers.contains(["y", "\u{E9}"]))
-        let interim = try #require(answer["interim"] as? [[Any]])
+        let interim = try #require(response["interim"] as? [[Any]])
         #expect(interim.count == 1 && interim.first?.first as? Int == 103)
         #expect(interim.first?.last as? [[String]] == [["link", "</a>"]])
-        #expect(answer["trailers"] as? [[String]] == [["z", "t"]])
-        #expect(answer["error"] is NSNull)
+        #expect(response["trailers"] as? [[String]] == [["z", "t"]])
+        #expect(response["error"] is NSNull)
     }
 
-    @Test(arguments: [204, 304]) func noLengthIsToldThatDidNotCome(_ status: Int) throws {
+    @Test(arguments: [204, 304]) func missingContentLengthIsNotAdded(_ status: Int) throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 \(status) N\r\nX: 1\r\n\r\n")])
-        #expect(try answer(["url": server.url()])["headers"] as? [[String]] == [["x", "1"]])
+        #expect(try response(["url": server.url()])["headers"] as? [[String]] == [["x", "1"]])
         let other = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 304 N\r\nContent-Length: 7\r\n\r\n")])
-        #expect(try answer(["url": other.url()])["headers"] as? [[String]] == [["content-length", "7"]])
+        #expect(try response(["url": other.url()])["headers"] as? [[String]] == [["content-length", "7"]])
     }
 
-    @Test func aBodyThatIsNoTextIsBase64() throws {
+    @Test func binaryBodyIsBase64() throws {
         let server = try ScriptedServer([.receiveHead, .send(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n".utf8) + [0xFF, 0x00])])
-        let answer = try answer(["url": server.url()])
-        #expect(answer["body"] is NSNull && answer["bodyBase64"] as? String == "/wA=")
+        let response = try response(["url": server.url()])
+        #expect(response["body"] is NSNull && response["bodyBase64"] as? String == "/wA=")
     }
 
     @Test func aTruncatedBodyIsAnError() throws {
         let server = try ScriptedServer(ScriptedServer.cutShort("half", of: 8))
-        let answer = try answer(["url": server.url()])
-        #expect(code(answer) == "truncated")
-        #expect(answer["status"] as? Int == 200 && answer["body"] is NSNull && answer["bodyBase64"] is NSNull)
+        let response = try response(["url": server.url()])
+        #expect(code(response) == "truncated")
+        #expect(response["status"] as? Int == 200 && response["body"] is NSNull && response["bodyBase64"] is NSNull)
     }
 
     @Test func redirectsAreFollowedDeliveredOrRefused() throws {
-        let redirect = ScriptedServer.answer("302 Found", ["Location: /b"], "moved")
-        let once = try ScriptedServer(redirect, ScriptedServer.answer("200 OK", [], "b"))
-        let follow = try answer(["url": once.url()])
+        let redirect = ScriptedServer.response("302 Found", ["Location: /b"], "moved")
+        let once = try ScriptedServer(redirect, ScriptedServer.response("200 OK", [], "b"))
+        let follow = try response(["url": once.url()])
         #expect(follow["body"] as? String == "b" && follow["url"] as? String == once.url("/b"))
         let always = try ScriptedServer(redirect)
-        let manual = try answer(["url": always.url(), "redirect": "manual"])
+        let manual = try response(["url": always.url(), "redirect": "manual"])
         #expect(manual["status"] as? Int == 302 && manual["body"] as? String == "moved" && manual["error"] is NSNull)
-        #expect(code(try answer(["url": always.url(), "redirect": "error"])) == "badRedirect")
-        #expect(code(try answer(["url": always.url()])) == "tooManyRedirects")
-        let nowhere = try ScriptedServer(ScriptedServer.answer("302 Found", ["Location: http://h:99999/"]))
-        #expect(code(try answer(["url": nowhere.url()])) == "badRedirect")
-        #expect(try answer(["url": nowhere.url(), "redirect": "manual"])["status"] as? Int == 302)
+        #expect(code(try response(["url": always.url(), "redirect": "error"])) == "badRedirect")
+        #expect(code(try response(["url": always.url()])) == "tooManyRedirects")
+        let nowhere = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: http://h:99999/"]))
+        #expect(code(try response(["url": nowhere.url()])) == "badRedirect")
+        #expect(try response(["url": nowhere.url(), "redirect": "manual"])["status"] as? Int == 302)
     }
 
     @Test(arguments: [
         ("/#a", "/b", "/b#a"), ("/#a", "/b#b", "/b#b"), ("/#a", "/b#", "/b#"), ("/", "/b#b", "/b#b"), ("/", "/b", "/b"),
         ("/#%41%20b", "b?c", "/b?c#%41%20b"),
     ])
-    func theFragmentWithWhichTheLoadEndedIsTold(start: String, location: String, end: String) throws {
+    func finalFragmentIsReported(start: String, location: String, end: String) throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("302 Found", ["Location: \(location)"]), ScriptedServer.answer("200 OK", [], "b"))
-        #expect(try answer(["url": server.url(start)])["url"] as? String == server.url(end))
+            ScriptedServer.response("302 Found", ["Location: \(location)"]), ScriptedServer.response("200 OK", [], "b"))
+        #expect(try response(["url": server.url(start)])["url"] as? String == server.url(end))
     }
 
     @Test func aFragmentIsInheritedOverEachRedirect() throws {
         let server = try ScriptedServer(
-            ScriptedServer.answer("301 Moved", ["Location: /b"]), ScriptedServer.answer("307 Moved", ["Location: c"]),
-            ScriptedServer.answer("200 OK", [], "c"))
-        #expect(try answer(["url": server.url("/#a")])["url"] as? String == server.url("/c#a"))
-        let manual = try ScriptedServer(ScriptedServer.answer("301 Moved", ["Location: /b#b"]))
-        #expect(try answer(["url": manual.url("/#a"), "redirect": "manual"])["url"] as? String == manual.url("/#a"))
+            ScriptedServer.response("301 Moved", ["Location: /b"]), ScriptedServer.response("307 Moved", ["Location: c"]),
+            ScriptedServer.response("200 OK", [], "c"))
+        #expect(try response(["url": server.url("/#a")])["url"] as? String == server.url("/c#a"))
+        let manual = try ScriptedServer(ScriptedServer.response("301 Moved", ["Location: /b#b"]))
+        #expect(try response(["url": manual.url("/#a"), "redirect": "manual"])["url"] as? String == manual.url("/#a"))
     }
 
-    @Test func allPartsAreAnswered() throws {
+    @Test func allPartsAreReported() throws {
         let first = "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: image/png\r\n"
         let body = first + "X: 1\r\n\r\n\u{0}\r\n--b\r\n\r\nthree\r\n--b--\r\n"
         let type = "Content-Type: multipart/x-mixed-replace; boundary=b"
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [type], body))
-        let answer = try answer(["url": server.url()])
-        let parts = try #require(answer["parts"] as? [[String: Any]])
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", [type], body))
+        let response = try response(["url": server.url()])
+        let parts = try #require(response["parts"] as? [[String: Any]])
         #expect(parts.map { $0["body"] as? String } == ["one", "\u{0}", "three"])
         #expect(parts.first?["bodyBase64"] is NSNull && parts.count == 3)
         #expect((parts.dropFirst().first?["headers"] as? [[String]])?.contains(["x", "1"]) == true)
-        #expect(answer["body"] as? String == "three" && answer["error"] is NSNull && answer["status"] as? Int == 200)
-        let single = try ScriptedServer(ScriptedServer.answer("200 OK", [], "one"))
-        #expect(try self.answer(["url": single.url()]).keys.contains("parts") == false)
+        #expect(response["body"] as? String == "three" && response["error"] is NSNull && response["status"] as? Int == 200)
+        let single = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
+        #expect(try self.response(["url": single.url()]).keys.contains("parts") == false)
         let cut = try ScriptedServer(ScriptedServer.cutShort(first + "\r\nhalf", of: 900, [type]))
-        let broken = try self.answer(["url": cut.url()])
+        let broken = try self.response(["url": cut.url()])
         #expect(code(broken) == "truncated" && broken["body"] is NSNull)
         #expect((broken["parts"] as? [[String: Any]])?.map { $0["body"] as? String } == ["one"])
     }
 
-    @Test func withoutACacheNothingIsLoadedFromItOnly() throws {
-        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "b"))
+    @Test func onlyIfCachedFailsWithoutACache() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "b"))
         for url in [server.url(), "data:,x", "file:///etc/hostname"] {
-            let answer = try answer(["url": url, "cache": "only-if-cached"])
-            #expect(code(answer) == "notOffered" && answer["body"] is NSNull && answer["status"] is NSNull)
+            let response = try response(["url": url, "cache": "only-if-cached"])
+            #expect(code(response) == "notOffered" && response["body"] is NSNull && response["status"] is NSNull)
         }
         #expect(server.connections.isEmpty)
-        #expect(try self.answer(["url": server.url(), "cache": "force-cache"])["body"] as? String == "b")
+        #expect(try self.response(["url": server.url(), "cache": "force-cache"])["body"] as? String == "b")
     }
 
-    @Test func aLoadEndsAtItsTime() throws {
+    @Test func timeLimitEndsALoad() throws {
         let server = try ScriptedServer([.receiveHead, .stall])
-        #expect(code(try answer(["url": server.url(), "timeoutMs": 200])) == "timedOut")
+        #expect(code(try response(["url": server.url(), "timeoutMs": 200])) == "timedOut")
     }
 
     /// The server responds only after all requests have arrived, so no request may wait for another.
@@ -149,11 +149,11 @@ import Testing
         let count = 200
         let gate = try Gate()
         let server = try ScriptedServer { connection in
-            [.receiveHead, connection == count - 1 ? .open(gate) : .wait(gate)] + ScriptedServer.answer("200 OK", [], "x").dropFirst()
+            [.receiveHead, connection == count - 1 ? .open(gate) : .wait(gate)] + ScriptedServer.response("200 OK", [], "x").dropFirst()
         }
-        let answers = try answers((0..<count).map { ["id": $0, "url": server.url("/\($0)"), "timeoutMs": 60_000] })
-        #expect(answers.compactMap { $0["id"] as? Int }.sorted() == Array(0..<count))
-        #expect(answers.allSatisfy { $0["body"] as? String == "x" })
+        let responses = try responses((0..<count).map { ["id": $0, "url": server.url("/\($0)"), "timeoutMs": 60_000] })
+        #expect(responses.compactMap { $0["id"] as? Int }.sorted() == Array(0..<count))
+        #expect(responses.allSatisfy { $0["body"] as? String == "x" })
     }
 
     /// Leaves the pipe open, so that the results arrive one after another.
@@ -167,15 +167,15 @@ import Testing
         let (input, output) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput) = (input, output)
         try process.run()
-        func ask(_ line: String) throws -> String {
+        func send(_ line: String) throws -> String {
             try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
             return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         }
         let load = #"{"id":1,"url":"\#(server.url())"}"#
-        for _ in 0..<3 { #expect(try ask(load).contains(#""body":"ok""#)) }
+        for _ in 0..<3 { #expect(try send(load).contains(#""body":"ok""#)) }
         #expect(server.connections.count == 1)
-        #expect(try ask(#"{"id":2,"op":"reset","what":["connections"]}"#) == "{\"id\":2,\"reset\":[\"connections\"]}\n")
-        #expect(try ask(load).contains(#""body":"ok""#))
+        #expect(try send(#"{"id":2,"op":"reset","what":["connections"]}"#) == "{\"id\":2,\"reset\":[\"connections\"]}\n")
+        #expect(try send(load).contains(#""body":"ok""#))
         #expect(server.connections.count == 2)
         try input.fileHandleForWriting.close()
         process.waitUntilExit()

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [("LibCurl", "gopher://127.0.0.1:1/0/a"), ("LibMagic", "magic:///bin/sh")])
-    func whatIsOnlyReadTakesNoBody(plugin: String, url: String) throws {
+    func readOnlySchemeRefusesBodiesAndOtherMethods(plugin: String, url: String) throws {
         for option in [["-d", "x"], ["-X", "DELETE"]] {
             let outcome = try program.run(["get", "--plugin", plugin, url] + option)
             #expect(outcome.status == 101 && outcome.errors.first?.contains("use GET") == true, "\(outcome.errors)")
@@ -35,11 +35,11 @@ import Testing
     }
 
     @Test func dictIsLoadedThroughLibcurl() throws {
-        let answer =
+        let response =
             "220 sea <1@x>\r\n250 ok\r\n150 1 definitions\r\n151 \"tide\" sea \"Sea\"\r\nthe rise and fall\r\n.\r\n250 ok\r\n221 bye\r\n"
-        let server = try ScriptedServer([.send(text: answer)])
+        let server = try ScriptedServer([.send(text: response)])
         let outcome = try get("LibCurl", "dict://127.0.0.1:\(server.port)/d:tide", "-i")
-        #expect(outcome.status == 0 && outcome.text == "content-type: text/plain\n\n" + answer)
+        #expect(outcome.status == 0 && outcome.text == "content-type: text/plain\n\n" + response)
         let sent = server.connections.first.map { String(decoding: $0.received, as: UTF8.self) } ?? ""
         #expect(sent.hasSuffix("DEFINE ! tide\r\nQUIT\r\n"))
     }
@@ -54,7 +54,7 @@ import Testing
         #expect(missing.lines.last?.contains("\"notFound\"") == true, "\(missing.lines)")
     }
 
-    @Test func whatLibcurlSaysIsToldWithItsCode() throws {
+    @Test func errorOfLibcurlIsReportedWithItsCode() throws {
         let server = try ScriptedServer([.receive(5), .reset])
         let lost = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/0/ab", "--json")
         #expect(lost.lines.last?.contains("\"connectionLost\"") == true, "\(lost.lines)")
@@ -66,19 +66,19 @@ import Testing
     }
 
     /// Stops while bytes arrive, and while none arrive.
-    @Test(arguments: [false, true]) func aStopReachesLibcurl(_ isSilent: Bool) throws {
+    @Test(arguments: [false, true]) func timeLimitStopsLibcurl(_ isSilent: Bool) throws {
         let server = try ScriptedServer([.receive(2)] + (isSilent ? [.stall] : [.forever([.send([UInt8](repeating: 120, count: 65536))])]))
         let outcome = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/", "--max-time", "0.3", "-o", "out")
         #expect(outcome.status == 28)
     }
 
     /// A URL must not reach other protocols of libcurl, or its options.
-    @Test(arguments: ["gopher:", "dict:word", "tftp:///file", "gopher:///"]) func aURLWithoutAHostReachesNoFunction(_ url: String) throws {
+    @Test(arguments: ["gopher:", "dict:word", "tftp:///file", "gopher:///"]) func urlWithoutAHostIsRefused(_ url: String) throws {
         let outcome = try get("LibCurl", url)
         #expect(outcome.status != 0 && outcome.errors == ["portolan: '\(url)' names no host; write one after '//'"])
     }
 
-    @Test func aFileIsToldByLibmagic() throws {
+    @Test func libmagicDescribesAFile() throws {
         try program.makeFile("a b.html", "<!DOCTYPE html><html><body>sea</body></html>")
         let outcome = try get("LibMagic", "magic-mime://\(program.path)/a%20b.html")
         #expect(outcome.text == "text/html; charset=us-ascii")
@@ -86,7 +86,7 @@ import Testing
         #expect(missing.errors.first?.contains("magic_file of libmagic.so.1 failed with NULL: cannot") == true, "\(missing.errors)")
     }
 
-    @Test func bothAreValidAndOfTheSystem() throws {
+    @Test func bothBindingsAreValidAndUseSystemLibraries() throws {
         let outcome = try program.run("plugins", "validate", "\(program.path)/LibCurl", "\(program.path)/LibMagic")
         #expect(outcome.status == 0 && outcome.lines.count { $0.hasSuffix(": valid") } == 2, "\(outcome.lines)")
         let inspected = try program.run("plugins", "inspect", "\(program.path)/LibCurl")
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// The program finds bindings in a search, and applies the same policies as for other plugins.
-    @Test func anInstalledOneIsFound() throws {
+    @Test func installedBindingIsFound() throws {
         for name in ["LibCurl", "LibMagic"] { try program.copyManifest(name, to: "plugins/\(name)") }
         let variables = ["PORTOLAN_PLUGIN_PATH": "\(program.path)/plugins"]
         #expect(try program.run(["get", "magic:///dev/null"], with: variables).text.hasPrefix("character special"))

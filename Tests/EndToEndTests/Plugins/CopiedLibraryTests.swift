@@ -34,7 +34,7 @@ struct CopiedLibraryTests {
         #expect(made.status == 0, "\(made.errors)")
     }
 
-    @Test func aWatchedPluginFindsWhatLiesBesideItAndAboveIt() throws {
+    @Test func watchedPluginFindsTheFilesBesideAndAboveIt() throws {
         let outcome = try program.runScript(
             """
             chmod a-w all/near all/lib; before=$(stat -c '%y %z' all/near)
@@ -45,13 +45,13 @@ struct CopiedLibraryTests {
         #expect(outcome.lines.dropFirst(2) == ["    dep up beside ", "same"], "\(outcome.lines) \(outcome.errors)")
     }
 
-    @Test func checksOfCopiesFindItToo() throws {
+    @Test func checksFindTheFilesToo() throws {
         let outcome = try program.run("check", "all/near", "--filter", "DESC-13,UNLOAD-02", "--verbose")
         #expect(outcome.lines.last == "org.portolan.near: 2 checks: 2 passed", "\(outcome.text)")
     }
 
     /// dlopen(3) opens no library in a folder that is mounted with noexec.
-    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedWhereTMPDIRIsMountedNoexec() throws
+    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedIfTMPDIRIsMountedNoexec() throws
     {
         let outcome = try program.runScript(
             """

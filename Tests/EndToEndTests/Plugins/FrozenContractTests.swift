@@ -17,14 +17,14 @@ import Testing
     }
 
     /// A change of these headers breaks released plugins. A later version extends the headers in Sources, never these.
-    @Test func theFrozenHeadersAreThoseThatWereFrozen() throws {
+    @Test func frozenHeadersAreUnchanged() throws {
         let folder = PluginConformanceTests.root.appendingPathComponent("Tests/PluginFixtures/contract-1.0/portolan").path
         let digest = try program.runScript("cd '\(folder)' && cat $(ls *.h | LC_ALL=C sort) | sha256sum")
         #expect(digest.lines == ["708ecee806e239c4b95ddc84808f7bc4e6a3a2468b1f8e8e58130a37254fda33  -"])
         #expect(try program.runScript("ls '\(folder)' | wc -l").lines == ["14"])
     }
 
-    @Test func aBlockingPluginOfThenLoads() throws {
+    @Test func blockingPluginOfContract1Loads() throws {
         let loaded = try get("template", "template://greet/sea?times=2", "-i")
         #expect(
             loaded.text == "content-type: text/plain;charset=utf-8\ncontent-length: 24\n\nHello, sea!\nHello, sea!\n", "\(loaded.errors)")
@@ -34,19 +34,19 @@ import Testing
         #expect(try get("template", "template://missing").status == 37)
     }
 
-    @Test func anEventDrivenPluginOfThenLoads() throws {
+    @Test func eventDrivenPluginOfContract1Loads() throws {
         let loaded = try get("fixture-events", "ticker://3")
         #expect(loaded.status == 0 && !loaded.output.isEmpty, "\(loaded.errors)")
     }
 
-    @Test(arguments: ["carrier", "carrier-events"]) func whatAPluginOfThenIsToldArrives(scheme: String) throws {
+    @Test(arguments: ["carrier", "carrier-events"]) func requestReachesAPluginOfContract1(scheme: String) throws {
         let shown = try get("carrier", "\(scheme)://show", "-H", "X-Chart: 12")
         #expect(shown.status == 0 && shown.text.lowercased().contains("x-chart"), "\(shown.text) \(shown.errors)")
         #expect(try get("carrier", "\(scheme)://nest").status == 0)
         #expect(try get("carrier", "\(scheme)://twice", "-d", "ab").text.contains("ab"))
     }
 
-    @Test func aPluginOfThenLoadsInsideLoads() throws {
+    @Test func pluginOfContract1StartsNestedLoads() throws {
         #expect(try get("relay", "relay:relay:data:,deep").text == "deep")
     }
 }

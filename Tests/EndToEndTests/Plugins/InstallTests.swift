@@ -23,7 +23,7 @@ import Testing
         try program.runScript("\(variables) '\(root)/scripts/install.sh' built 2>&1")
     }
 
-    @Test func theInstalledCommandFindsItsPlugins() throws {
+    @Test func installedCommandFindsItsPlugins() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         let listed = try program.runScript("'\(prefix)/bin/portolan' plugins list")
         #expect(listed.lines.last == "2 plugins" && listed.text.contains("\(prefix)/lib/portolan/plugins/Template"), "\(listed.lines)")
@@ -31,11 +31,11 @@ import Testing
         // The program searches a folder once, even if the variable names a default folder.
         let twice = try program.runScript("PORTOLAN_PLUGIN_PATH='\(prefix)/lib/portolan/plugins' '\(prefix)/bin/portolan' plugins list")
         #expect(twice.lines.last == "2 plugins", "\(twice.lines)")
-        #expect(try install("PREFIX='\(prefix)'").status == 0, "a second time, over the first")
+        #expect(try install("PREFIX='\(prefix)'").status == 0, "a second installation replaces the first")
     }
 
     /// The compiler has no path to the checkout.
-    @Test func aPluginBuildsAgainstWhatIsInstalledAlone() throws {
+    @Test func pluginBuildsAgainstTheInstalledHeaders() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         try program.makeFile("mine/template.c", String(contentsOfFile: "\(root)/Plugins/Template/template.c", encoding: .utf8))
         let built = try program.runScript(
@@ -50,7 +50,7 @@ import Testing
 
     /// The installed command creates a plugin that uses the installed headers, although pkg-config does not know the
     /// prefix.
-    @Test func aNewPluginBuildsAgainstWhatIsInstalled() throws {
+    @Test func newPluginInCBuildsAgainstTheInstalledHeaders() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         let made = try program.runScript(
             """
@@ -62,10 +62,10 @@ import Testing
     }
 
     /// The installed command creates a plugin that uses the installed kit and fetches no package.
-    @Test(.enabled(if: !Program.isSanitized)) func aNewPluginInSwiftBuildsWithTheInstalledKit() throws {
+    @Test(.enabled(if: !Program.isSanitized)) func newPluginInSwiftBuildsWithTheInstalledKit() throws {
         try program.makeFile("stage/opt/portolan/share/portolan/PluginKit/Sources/PortolanPluginKit/Old.swift", "of an older version")
         #expect(try install("PREFIX='\(prefix)'").status == 0)
-        #expect(try program.runScript("find '\(prefix)' -type l").lines == ["\(prefix)/bin/portolan"], "no link leads out of it")
+        #expect(try program.runScript("find '\(prefix)' -type l").lines == ["\(prefix)/bin/portolan"], "no link leads out of the prefix")
         let made = try program.runScript(
             """
             unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -81,7 +81,7 @@ import Testing
         try program.runScript("/usr/bin/python3 '\(root)/scripts/pages.py' check \(paths.map { "'\($0)'" }.joined(separator: " ")) 2>&1")
     }
 
-    @Test func everyLinkOfTheInstalledPagesLeadsSomewhere() throws {
+    @Test func everyLinkInTheInstalledPagesHasATarget() throws {
         #expect(try install("PREFIX='\(prefix)'").status == 0)
         let checked = try checkPages(prefix)
         #expect(checked.status == 0, "\(checked.text)")
@@ -97,7 +97,7 @@ import Testing
         #expect(try program.runScript("grep -rlF -e '\(root)/' -e '\(prefix)' '\(pages)'").text.isEmpty)
     }
 
-    @Test func everyLinkOfTheRepositorysPagesLeadsSomewhere() throws {
+    @Test func everyLinkInTheRepositoryPagesHasATarget() throws {
         let folders = ["docs", "Sources", "Plugins", "Tests", "Benchmarks", "Fuzzing", "Examples"].map { "'\(root)/\($0)'" }
         let checked = try program.runScript(
             "/usr/bin/python3 '\(root)/scripts/pages.py' check '\(root)'/*.md \(folders.joined(separator: " ")) 2>&1")
@@ -109,13 +109,13 @@ import Testing
         ("[a](#nothing)", "'#nothing' leads to no heading"), ("![a](image.svg)", "'image.svg' leads to no file"),
         ("[a](doc:page)", "'doc:page' leads to no file"), ("<doc:page>", "'doc:page' leads to no file"),
         ("[`a` b](x/)", "'x/' leads to no file"),
-    ]) func aLinkThatLeadsNowhereIsReported(link: String, problem: String) throws {
+    ]) func brokenLinkIsReported(link: String, problem: String) throws {
         try program.makeFile("page.md", "# A `b` c\n\n[good](#a-b-c), `[code](code.md)`, [site](https://example.org/)\n\n\(link)\n")
         let checked = try checkPages(program.path)
         #expect(checked.status == 1 && checked.lines.first == "\(program.path)/page.md:5: \(problem)", "\(checked.text)")
     }
 
-    @Test func aStageIsNoPartOfThePaths() throws {
+    @Test func stagingFolderIsNotPartOfThePaths() throws {
         #expect(try install("DESTDIR='\(program.path)/stage' PREFIX=/opt/portolan/").status == 0)
         let described = try program.runScript(
             "PKG_CONFIG_PATH='\(prefix)/lib/pkgconfig' pkg-config --cflags --variable=pluginsdir portolan; cat '\(prefix)/lib/pkgconfig/portolan.pc'"
@@ -123,7 +123,7 @@ import Testing
         #expect(described.text.contains("prefix=/opt/portolan\n") && !described.text.contains("stage"), "\(described.text)")
     }
 
-    @Test(arguments: ["PREFIX=relative", "PREFIX=/", "PREFIX=\"/a b\"", "PREFIX='/a$b'", "PREFIX='/a(b'"]) func otherPrefixesAreRefused(
+    @Test(arguments: ["PREFIX=relative", "PREFIX=/", "PREFIX=\"/a b\"", "PREFIX='/a$b'", "PREFIX='/a(b'"]) func invalidPrefixesAreRefused(
         variable: String
     )
         throws

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [("XDG_DATA_HOME", "data", "data/portolan/plugins"), ("HOME", "home", "home/.local/share/portolan/plugins")])
-    func theUsersOwnFolderIsSearched(variable: String, value: String, place: String) throws {
+    func folderOfTheUserIsSearched(variable: String, value: String, place: String) throws {
         try program.installTemplate(in: place)
         #expect(try get(Self.url, with: [variable: "\(program.path)/\(value)"]).text == "Hello, sea!\n")
         #expect(try get(Self.url, with: [variable: value]).status == 1)
@@ -55,7 +55,7 @@ import Testing
         ("PORTOLAN_PLUGIN_DENY", "org.portolan.template,"), ("PORTOLAN_PLUGIN_ALLOW", "org.example.*,"), ("XDG_CONFIG_HOME", "/"),
         ("HOME", "/"),
     ])
-    func whatIsForbiddenInWordsThatAreNoUTF8IsNotAllowed(variable: String, start: String) throws {
+    func policyThatIsNotUTF8ForbidsEveryPlugin(variable: String, start: String) throws {
         try program.installTemplate()
         let set = "PORTOLAN_PLUGIN_PATH=$PWD/plugins \(variable)=$(printf '\(start)\\377')"
         let outcome = try program.runScript("\(set) \"$portolan\" get \(Self.url)")
@@ -66,7 +66,7 @@ import Testing
         #expect(outcome.status == 107)
     }
 
-    @Test func theFoldersOfThePathAreSearchedInOrder() throws {
+    @Test func pluginPathIsSearchedInOrder() throws {
         try program.installTemplate(in: "one") { $0.replacing("\"Hello\"", with: "\"Ahoy\"") }
         try program.installTemplate(in: "two")
         let paths = ["\(program.path)/one", "\(program.path)/two"]
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: ["plugins/Template", "plugins/Template/Template.plugin.json", "plugins/Template/template.so"])
-    func aPluginThatIsNamedServesAndOthersBeingAbleToChangeItIsAWarning(path: String) throws {
+    func namedPluginServesAndWarnsIfOthersCanChangeIt(path: String) throws {
         try program.installTemplate()
         #expect(try get("--plugin", path, Self.url, with: [:]).text == "Hello, sea!\n")
         try program.setPermissions(0o777, of: "plugins")
@@ -88,7 +88,7 @@ import Testing
             ])
     }
 
-    @Test func settingsAreTheUsers() throws {
+    @Test func settingsComeFromTheUser() throws {
         try program.installTemplate()
         let setting = ["--setting", "org.portolan.template:greeting=Ahoy"]
         #expect(try program.run(["get"] + setting + [Self.url], with: search).text == "Ahoy, sea!\n")
@@ -108,12 +108,12 @@ import Testing
 
     // MARK: Errors
 
-    @Test func aMalformedManifest() throws {
+    @Test func malformedManifestIsReported() throws {
         try program.installTemplate { $0.replacing("\"version\": \"1.0.0\"", with: "\"version\": \"1.0\"") }
         try expectLine("\(nobody)\(manifest):5:14: MANIF-01: 'version' is no semantic version, as in 1.0.0", status: 1)
     }
 
-    @Test func anIdentifierOrASchemeThatDisagreesWithTheLibrary() throws {
+    @Test func manifestThatDisagreesWithItsLibraryIsReported() throws {
         try program.installTemplate { $0.replacing("org.portolan.template", with: "org.example.tide") }
         try expectLine(
             "\(manifest): MANIF-02: it is for org.example.tide, and its library template.so says it is org.portolan.template; make them the same"
@@ -123,14 +123,14 @@ import Testing
             "\(manifest): MANIF-02: its schemes are template, tide, and those of its library template.so are template; make them the same")
     }
 
-    @Test func aFolderThatEverybodyCanWrite() throws {
+    @Test func worldWritableFolderIsReported() throws {
         try program.installTemplate()
         try program.setPermissions(0o777, of: "plugins")
         try expectLine(
             "\(nobody)\(program.path)/plugins: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)", status: 1)
     }
 
-    @Test func twoPluginsOfOneIdentifier() throws {
+    @Test func secondPluginWithAnIdentifierIsReported() throws {
         try program.installTemplate(in: "plugins", as: "A") { $0.replacing("\"Hello\"", with: "\"Ahoy\"") }
         try program.installTemplate(in: "plugins", as: "B")
         #expect(try get(Self.url).text == "Ahoy, sea!\n")
@@ -140,7 +140,7 @@ import Testing
             ))
     }
 
-    @Test func aPinThatDiffers() throws {
+    @Test func differingPinIsReported() throws {
         let zeros = String(repeating: "0", count: 64)
         try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(zeros)\", \"schemes\"") }
         let digest = try String(#require(program.runScript("sha256sum plugins/Template/template.so").text.split(separator: " ").first))
@@ -151,7 +151,7 @@ import Testing
         #expect(try get(Self.url).text == "Hello, sea!\n")
     }
 
-    @Test func aPluginThatIsDeniedOrNotAllowed() throws {
+    @Test func deniedPluginIsReported() throws {
         try program.installTemplate()
         let denied =
             "the plugin org.portolan.template is denied by 'org.portolan.*'; take that off the deny list of PORTOLAN_PLUGIN_DENY to use it"
@@ -167,7 +167,7 @@ import Testing
         #expect(try get(Self.url, with: search.merging(["PORTOLAN_PLUGIN_ALLOW": "org.portolan.template"]) { $1 }).text == "Hello, sea!\n")
     }
 
-    @Test func aPolicyThatCannotBeRead() throws {
+    @Test func unreadablePolicyIsReported() throws {
         try program.installTemplate()
         try program.makeFile(".config/portolan/plugins.json", "{deny: 'org.x'}")
         try expectLine(
@@ -177,7 +177,7 @@ import Testing
         #expect(try get(Self.url).text == "Ahoy, sea!\n")
     }
 
-    @Test func aLibraryThatIsNotThere() throws {
+    @Test func missingLibraryIsReported() throws {
         try program.installTemplate()
         try program.remove("plugins/Template/template.so")
         try expectLine(
@@ -187,7 +187,7 @@ import Testing
 
     /// A set-user-ID copy of the program has more rights than its user, so it must ignore the user's environment.
     @Test(.enabled(if: geteuid() == 0, "only root can make a set-user-ID program"))
-    func aSetUserIDProgramDoesNotHeedTheEnvironment() throws {
+    func setUserIDProgramIgnoresTheEnvironment() throws {
         try FileManager.default.copyItem(at: Program.executable, to: program.folder.appendingPathComponent("privileged"))
         try program.setPermissions(0o755, of: "privileged")
         let command = "setpriv --reuid=12345 --regid=12345 --clear-groups ./privileged plugins list"

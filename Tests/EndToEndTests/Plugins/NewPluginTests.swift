@@ -17,7 +17,7 @@ import Testing
         try program.runScript("unset MAKEFLAGS MFLAGS MAKELEVEL; make -s \(arguments) 2>&1")
     }
 
-    @Test(arguments: ["hello", "a+b-2.x"]) func inCItBuildsAndLoads(name: String) throws {
+    @Test(arguments: ["hello", "a+b-2.x"]) func pluginInCBuildsAndLoads(name: String) throws {
         let made = try program.run("new", "plugin", name, "--language", "c")
         #expect(made.status == 0 && made.lines.first == "\(name)/ is a plugin in C; next:", "\(made.errors)")
         let built = try make("-C \(name)")
@@ -33,13 +33,13 @@ import Testing
 
     /// Names of functions in the generated code, of C, and of the contract.
     @Test(arguments: ["make", "run", "refuse", "main", "int", "client", "greeting", "calloc", "plugin", "portolan-request"])
-    func inCItBuildsWhateverItsName(name: String) throws {
+    func pluginInCBuildsWithEveryName(name: String) throws {
         #expect(try program.run("new", "plugin", name, "--language", "c").status == 0)
         let built = try make("-C \(name) CFLAGS='-O0 -Werror -Wshadow'")
         #expect(built.status == 0 && built.text.isEmpty, "\(built.text)")
     }
 
-    @Test func portolansOwnNameIsRefused() throws {
+    @Test func namePortolanIsRefused() throws {
         let refused = try program.run("new", "plugin", "portolan", "--language", "swift")
         #expect(
             refused.status == 2
@@ -50,7 +50,7 @@ import Testing
     }
 
     /// Builds the C plugin with strict compiler warnings.
-    @Test func inCNothingIsReadBesideTheName() throws {
+    @Test func pluginInCReadsNothingOutsideTheName() throws {
         _ = try program.run("new", "plugin", "hello", "--language", "c")
         #expect(try make("-C hello CFLAGS='-O2 -Werror -Wconversion -Wshadow'").lines.isEmpty)
         for count in [1, 255, 256, 4000] {
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func aBindingLoadsWithoutABuild() throws {
+    @Test func bindingLoadsWithoutABuild() throws {
         let made = try program.run("new", "plugin", "hello", "--language", "binding")
         #expect(made.status == 0 && made.lines.first == "hello/ is a library bound without code; next:", "\(made.errors)")
         let checked = try make("-C hello")
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// The generated test fails if the plugin's result differs from the expected one.
-    @Test func itsTestCanFail() throws {
+    @Test func generatedTestCanFail() throws {
         _ = try program.run("new", "plugin", "hello", "--language", "binding")
         let manifest = try #require(program.contents(of: "hello/hello.plugin.json"))
         try program.makeFile("hello/hello.plugin.json", manifest.replacingOccurrences(of: "crc32 of {", with: "CRC of {"))
@@ -82,7 +82,7 @@ import Testing
         #expect(tested.status != 0 && tested.lines.contains { $0.hasSuffix("and 'CRC of world: 980881731' came") }, "\(tested.lines)")
     }
 
-    @Test(.enabled(if: !Program.isSanitized)) func inSwiftItBuildsWithThisCheckoutsKit() throws {
+    @Test(.enabled(if: !Program.isSanitized)) func pluginInSwiftBuildsWithTheKitOfThisCheckout() throws {
         let made = try program.run("new", "plugin", "hello", "--language", "swift")
         #expect(made.status == 0, "\(made.errors)")
         let root = PluginConformanceTests.root.resolvingSymlinksInPath().path
@@ -94,19 +94,19 @@ import Testing
         #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
         // The kit's folder is not needed after the build.
         let elsewhere = try make("-C hello PORTOLAN_KIT=/nowhere")
-        #expect(elsewhere.status == 0, "what is built already is not built again")
+        #expect(elsewhere.status == 0, "a finished build is not repeated")
         let missing = try program.runScript("cd hello && touch Package.swift && make -s PORTOLAN_KIT=/nowhere 2>&1")
         #expect(missing.status != 0 && missing.text.contains("/nowhere"), "\(missing.text)")
     }
 
     /// A lone copy of the command has neither headers nor a kit.
-    @Test(arguments: ["c", "swift"]) func aCommandWithoutAKitSaysWhatIsNeeded(language: String) throws {
+    @Test(arguments: ["c", "swift"]) func commandWithoutAKitReportsWhatIsNeeded(language: String) throws {
         let made = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language \(language)")
         #expect(made.status == 105 && made.errors.count == 1 && made.errors.first?.contains("make install") == true, "\(made.errors)")
         #expect(try program.files == ["bin"])
     }
 
-    @Test func whatCannotBeMadeIsOneLine() throws {
+    @Test func failureIsReportedInOneLine() throws {
         try program.makeFile("old/kept", "text")
         let existing = try program.run("new", "plugin", "old", "--language", "c")
         #expect(existing.status == 23)

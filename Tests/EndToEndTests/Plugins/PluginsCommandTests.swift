@@ -42,7 +42,7 @@ import Testing
         #expect(try run().output == outcome.output)
     }
 
-    @Test func listForPrograms() throws {
+    @Test func listPrintsJSON() throws {
         let outcome = try run("list", "--json")
         #expect(try object(outcome) == ["plugins": [listed], "problems": []] as NSDictionary)
         #expect(
@@ -52,7 +52,7 @@ import Testing
 
     /// The error says what the file is, and what the user can name instead.
     @Test(arguments: [("/dev/null", "a device"), ("fifo.json", "a FIFO")])
-    func whatIsNoRegularFileIsNamed(path: String, kind: String) throws {
+    func fileThatIsNotRegularIsNamed(path: String, kind: String) throws {
         #expect(try program.runScript("mkfifo fifo.json").status == 0)
         let file = path.hasPrefix("/") ? path : "\(program.path)/\(path)"
         let words = "\(file): MANIF-01: the manifest can't be read: it is \(kind); name a plugin's folder, manifest or library"
@@ -63,7 +63,7 @@ import Testing
         #expect(try program.run("get", "--plugin", "fifo.json", "data:,x").errors.contains { $0.contains("it is a FIFO; name") })
     }
 
-    @Test func listNamesWhatIsWrong() throws {
+    @Test func listReportsProblems() throws {
         try program.makeFile("plugins/broken.plugin.json", "{")
         try program.installTemplate(as: "again")
         let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
@@ -80,12 +80,12 @@ import Testing
         #expect(try object(run("list", "--json"))["problems"] as? [String] == [broken, shadowed])
     }
 
-    @Test func nothingInstalledIsNoError() throws {
+    @Test func emptyListIsNotAnError() throws {
         let outcome = try program.run("plugins", "list")
         #expect(outcome.lines == ["0 plugins"] && outcome.status == 0)
     }
 
-    @Test func inspectShowsWhatTheManifestSays() throws {
+    @Test func inspectShowsTheManifest() throws {
         let outcome = try run("inspect", "org.portolan.template")
         let digest = try String(#require(program.runScript("sha256sum plugins/Template/template.so").text.split(separator: " ").first))
         #expect(
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func inspectForPrograms() throws {
+    @Test func inspectPrintsJSON() throws {
         let json = try object(run("inspect", "--json", template))
         var members = try #require(json as? [String: Any])
         let (loads, settings) = (members.removeValue(forKey: "conformance") as? [NSDictionary], members.removeValue(forKey: "settings"))
@@ -125,13 +125,13 @@ import Testing
             ] as NSDictionary)
     }
 
-    @Test func inspectOfNobodyIsOneLine() throws {
+    @Test func inspectOfAnUnknownPluginIsOneLine() throws {
         let outcome = try run("inspect", "org.nobody")
         #expect(outcome.errors == ["portolan: org.nobody: there is no such plugin: No such file or directory; check the path"])
         #expect(outcome.status == 107 && outcome.output.isEmpty)
     }
 
-    @Test func validateOpensThem() throws {
+    @Test func validateOpensInstalledPlugins() throws {
         let outcome = try run("validate")
         #expect(outcome.lines == ["org.portolan.template: valid"])
         #expect(outcome.status == 0 && outcome.errors.isEmpty)
@@ -144,7 +144,7 @@ import Testing
             ] as NSDictionary)
     }
 
-    @Test func validateSaysWhatIsWrongAndFails() throws {
+    @Test func validateReportsProblemsAndFails() throws {
         try program.makeFile("plugins/Template/template.so", "no library")
         try program.makeFile("plugins/broken.plugin.json", "{")
         try program.installTemplate(in: "mine") {
@@ -173,7 +173,7 @@ import Testing
             ] as NSDictionary)
     }
 
-    @Test("validate of a library judges the manifest beside it, or says where there has to be one") func validateTakesALibrary() throws {
+    @Test("validate of a library checks the manifest beside it, or reports where it is missing") func validateTakesALibrary() throws {
         #expect(try run("validate", "plugins/Template/template.so").lines == ["plugins/Template/template.so: valid"])
         try program.makeFile("alone/tide.so.1", "\u{7F}ELF")
         let alone = try run("validate", "alone/tide.so.1")
@@ -181,14 +181,14 @@ import Testing
         #expect(alone.text.contains("it is a library, and no manifest beside it names it; write '\(program.path)/alone/tide.plugin.json'"))
     }
 
-    @Test("validate of an identifier that nobody has shows the manifests that can't be read") func validateShowsWhatCannotBeRead() throws {
+    @Test("validate of an unknown identifier shows the unreadable manifests") func validateShowsUnreadableManifests() throws {
         try program.makeFile("plugins/broken.plugin.json", "{")
         let outcome = try run("validate", "org.example.broken")
         #expect(outcome.status == 107)
         #expect(outcome.text.contains("\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"))
     }
 
-    @Test("validate of a system's library that is missing names the folders that were searched") func validateNamesTheSearchPath() throws {
+    @Test("validate of a missing system library names the searched folders") func validateNamesTheSearchPath() throws {
         let binding = #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#
         let manifest =
             #"{"identifier": "org.example.x", "name": "X", "vendor": "V", "version": "1.0.0", "library": "libnosuch.so.7", "schemes": ["x"], "binding": \#(binding)}"#
@@ -208,7 +208,7 @@ import Testing
     }
 
     @Test(arguments: [["inspect"], ["nosuch"], ["list", "x"], ["schema", "x"]])
-    func aCommandLineThatIsNotUnderstoodIsOneLine(arguments: [String]) throws {
+    func invalidCommandLineIsReportedInOneLine(arguments: [String]) throws {
         let outcome = try program.run(["plugins"] + arguments)
         #expect(outcome.status == 2 && outcome.errors.count == 1)
     }

@@ -38,7 +38,7 @@ import Testing
             """)
     }
 
-    @Test func eachBuildIsReloadedAndTried() throws {
+    @Test func eachBuildIsReloadedAndLoaded() throws {
         let outcome = try watch(
             "plugin generation://2 --changes 4",
             [
@@ -64,7 +64,7 @@ import Testing
         #expect(outcome.status == 0)
     }
 
-    @Test func forPrograms() throws {
+    @Test func watchPrintsJSON() throws {
         let outcome = try watch("plugin generation://1 --json --changes 1", [(2, "echo '{' > plugin/plugin.plugin.json")])
         let events = try outcome.lines.map { try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         #expect(events.map { $0["event"] as? String } == ["opened", "loaded", "refused", "loaded"])
@@ -78,19 +78,19 @@ import Testing
         #expect(outcome.status == 107)
     }
 
-    @Test func aPluginThatIsNotThereYetIsAFailure() throws {
+    @Test func missingPluginIsAFailure() throws {
         let outcome = try program.run("plugins", "watch", "nowhere")
         #expect(outcome.status == 107 && outcome.errors.count == 1)
     }
 
-    @Test func noChangesIsOneLook() throws {
+    @Test func watchWithoutChangesOpensOnce() throws {
         let outcome = try program.run("plugins", "watch", "\(program.path)/plugin", "--changes", "0")
         #expect(outcome.lines == ["org.portolan.generation 1.0.0: opened, serves generation:"])
         #expect(outcome.status == 0)
     }
 
     /// SIGINT works, too, but sh(1) makes background processes ignore it.
-    @Test func aSignalEndsIt() throws {
+    @Test func signalEndsTheCommand() throws {
         let outcome = try watch("plugin", [(1, "kill -TERM $pid")])
         #expect(outcome.status == 143)
     }

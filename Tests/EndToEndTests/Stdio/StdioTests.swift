@@ -48,9 +48,9 @@ import Testing
         (#"{"id":1,"op":"reset","what":[]}"#, #"{"id":1,"reset":[]}"#),
         (#"{"id":1"#, #"{"id":null,"error":{"code":"badRequest","message":"bad JSON at byte 7: the text ends too early"}}"#),
     ])
-    func aLineIsAnsweredByALine(request: String, answer: String) throws {
+    func eachRequestLineGetsOneResponseLine(request: String, response: String) throws {
         let outcome = try program.run("stdio", input: request + "\n")
-        #expect(outcome.text == answer + "\n")
+        #expect(outcome.text == response + "\n")
         #expect(outcome.errors.isEmpty && outcome.status == 0)
     }
 
@@ -59,51 +59,51 @@ import Testing
         (#"{"url":"file:///nosuch/file"}"#, "notFound"), ("{}", "badRequest"), ("[]", "badRequest"), ("\"x\"", "badRequest"),
         (#"{"url":"data:,x","timeoutMs":0}"#, "badRequest"),
     ])
-    func anErrorIsAnAnswerWithoutABody(request: String, code: String) throws {
+    func errorIsAResponseWithoutABody(request: String, code: String) throws {
         let outcome = try program.run("stdio", input: request)
-        let answer = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
-        #expect((answer["error"] as? [String: String])?["code"] == code)
-        #expect(answer["body"] is NSNull && answer["bodyBase64"] is NSNull && answer["status"] is NSNull)
+        let response = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect((response["error"] as? [String: String])?["code"] == code)
+        #expect(response["body"] is NSNull && response["bodyBase64"] is NSNull && response["status"] is NSNull)
         #expect(outcome.status == 0)
     }
 
-    @Test func aFileHasNoStatusAndItsTypeIsAField() throws {
+    @Test func fileHasNoStatusAndItsTypeIsAField() throws {
         let file = try program.makeFile("a.bin", "text")
         let outcome = try program.run("stdio", input: #"{"id":1,"url":"\#(file.absoluteString)"}"#)
-        let answer = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
-        #expect(answer["status"] is NSNull)
-        #expect(answer["body"] as? String == "text")
-        let headers = try #require(answer["headers"] as? [[String]])
+        let response = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect(response["status"] is NSNull)
+        #expect(response["body"] as? String == "text")
+        let headers = try #require(response["headers"] as? [[String]])
         #expect(headers.filter { $0[0] == "content-type" }.count == 1)
         #expect(headers.allSatisfy { $0[0] == $0[0].lowercased() })
     }
 
-    @Test func everyRequestIsAnsweredOnce() throws {
+    @Test func everyRequestGetsOneResponse() throws {
         let file = try program.makeFile("file", String(repeating: "x", count: 10_000))
         let requests = (0..<1000).map { id in #"{"id":\#(id),"url":"\#(id % 2 == 0 ? "data:,\(id)" : file.absoluteString)"}"# }
         let outcome = try program.run("stdio", input: requests.joined(separator: "\n\n"))
-        let answers = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
-        #expect(answers.compactMap { $0["id"] as? Int }.sorted() == Array(0..<1000))
-        for answer in answers {
-            guard let id = answer["id"] as? Int, id % 2 == 0 else { continue }
-            #expect(answer["body"] as? String == "\(id)")
+        let responses = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+        #expect(responses.compactMap { $0["id"] as? Int }.sorted() == Array(0..<1000))
+        for response in responses {
+            guard let id = response["id"] as? Int, id % 2 == 0 else { continue }
+            #expect(response["body"] as? String == "\(id)")
         }
     }
 
-    @Test func aBadLineStopsNothing() throws {
+    @Test func malformedLineDoesNotStopTheServer() throws {
         let outcome = try program.run("stdio", input: "{\n\u{0}\n \n{\"id\":1,\"op\":\"parseMimeType\",\"value\":\"a/b\"}\r\n")
         #expect(outcome.lines.count == 3)
         #expect(outcome.lines.last == #"{"id":1,"mime":"a/b"}"#)
     }
 
-    @Test func aLongLineIsTaken() throws {
+    @Test func longLineIsAccepted() throws {
         let text = String(repeating: "a", count: 5_000_000)
         let outcome = try program.run("stdio", input: #"{"id":1,"url":"data:,\#(text)"}"#)
-        let answer = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
-        #expect((answer["body"] as? String)?.count == 5_000_000)
+        let response = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect((response["body"] as? String)?.count == 5_000_000)
     }
 
-    @Test func aReaderThatGoesAwayEndsIt() throws {
+    @Test func closedPipeEndsTheServer() throws {
         let outcome = try program.runScript(
             #"{ yes '{"url":"data:,x"}' | { "$portolan" stdio; echo $? > status; }; } | head -n 1 | wc -l"#)
         #expect(outcome.text.trimmingCharacters(in: .whitespaces) == "1\n")

@@ -6,20 +6,20 @@ import Testing
 
 /// Plugins that end or stop the process that opens them for `portolan plugins validate` and `watch`.
 @Suite(.blocking, .timeLimit(.minutes(5)), .enabled(if: !Program.isSanitized, "AddressSanitizer is preloaded into the plugin's process"))
-struct OpeningEndTests {
+struct OpeningProcessTests {
     private let program: Program
 
     init() throws { program = try Program() }
 
     private func build(_ code: String) throws {
-        try program.makeFile("forger/forger.c", ShiftyPluginTests.source("static void forge(void) { \(code) }"))
-        try program.makeFile("forger/Forger.plugin.json", ShiftyPluginTests.manifest)
+        try program.makeFile("forger/forger.c", EvasivePluginTests.source("static void forge(void) { \(code) }"))
+        try program.makeFile("forger/Forger.plugin.json", EvasivePluginTests.manifest)
         let include = Repository.root.appendingPathComponent("Sources/CPortolan/include").path
         let made = try program.runScript("cc -shared -fPIC -fvisibility=hidden -I'\(include)' forger/forger.c -o forger/forger.so")
         #expect(made.status == 0, "\(made.errors)")
     }
 
-    @Test func aPluginThatEndsTheProcessIsNotValid() throws {
+    @Test func pluginThatEndsTheProcessIsNotValid() throws {
         try build(#"if (write(1, "forger: valid\n", 14)) {} _exit(0);"#)
         let outcome = try program.run("plugins", "validate", "forger")
         #expect(outcome.status == 107)
@@ -31,7 +31,7 @@ struct OpeningEndTests {
         #expect(watch.lines.count == 1 && watch.text.contains("not opened: ") && watch.text.contains("ended the process"), "\(watch.text)")
     }
 
-    @Test func aPluginThatStopsTheProcessIsNotValid() throws {
+    @Test func pluginThatStopsTheProcessIsNotValid() throws {
         try build("kill(getpid(), SIGSTOP); for (;;) pause();")
         let start = ContinuousClock.now
         let outcome = try program.run("plugins", "validate", "forger")
@@ -42,7 +42,7 @@ struct OpeningEndTests {
 
     /// The process that opens plugins for `watch` is the grandparent of the process with the plugin's code. The plugin
     /// kills it only once: if the command itself opens the plugin, the grandparent belongs to the test.
-    @Test func aPluginThatEndsTheHelperIsNotOpened() throws {
+    @Test func pluginThatKillsTheSupervisorIsNotOpened() throws {
         try build(
             """
             if (open("\(program.path)/once", O_CREAT | O_EXCL, 0600) < 0) return;

@@ -7,7 +7,7 @@ import Testing
 /// Plugins that manipulate what the checks need, that behave differently in later checks, or that try to change a
 /// verdict cheaply.
 @Suite(.blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "AddressSanitizer finds some of them first"))
-struct ShiftyPluginTests {
+struct EvasivePluginTests {
     /// A plugin whose loads never end, which violates ORDER-02 and other rules.
     ///
     /// - Parameters:
@@ -91,14 +91,14 @@ struct ShiftyPluginTests {
         (
             "unlinks itself", "Dl_info i; if (dladdr((void *)forge, &i)) unlink(i.dli_fname);", "was removed"
         ),
-        ("starves its keeper", "struct rlimit r = { 0, 0 }; prlimit(getppid(), RLIMIT_NOFILE, &r, 0);", "resource limits"),
+        ("starves its parent", "struct rlimit r = { 0, 0 }; prlimit(getppid(), RLIMIT_NOFILE, &r, 0);", "resource limits"),
         (
             "starves itself", "struct rlimit r = { 1, 1 }; static int n; if (!n++) setrlimit(RLIMIT_DATA, &r);",
             "the runner lacks a resource that it had before the plugin's code ran"
         ),
     ]
 
-    @Test(arguments: starving.map(\.0)) func aPluginThatPreventsChecksFails(_ name: String) throws {
+    @Test(arguments: starving.map(\.0)) func pluginThatPreventsChecksFails(_ name: String) throws {
         let (_, code, words) = try #require(Self.starving.first { $0.0 == name })
         try build(Self.source("static void forge(void) { \(code) }"))
         let (results, _) = try check("--filter", "DESC-03,DESC-06,REG-01,LIFE-09", "--jobs", "1")
@@ -106,7 +106,7 @@ struct ShiftyPluginTests {
         #expect(details.contains { $0.contains(words) }, "\(results)")
     }
 
-    @Test func aPluginThatIsNoneInLaterChecksFails() throws {
+    @Test func pluginThatGivesNoDescriptorInLaterChecksFails() throws {
         try build(
             Self.source(
                 """
@@ -132,7 +132,7 @@ struct ShiftyPluginTests {
 
     // MARK: Verdicts
 
-    @Test func wordsThatAreChangedInTheCommandPassNothing() throws {
+    @Test func changedTextsInTheCommandDoNotForgeAVerdict() throws {
         try build(
             Self.source(
                 #"""
@@ -160,7 +160,7 @@ struct ShiftyPluginTests {
     }
 
     /// A SIGSEGV handler makes a const argument writable.
-    @Test func whatIsWrittenDespiteAFaultIsFound() throws {
+    @Test func writeToConstMemoryIsFoundDespiteASIGSEGVHandler() throws {
         try build(
             Self.source(
                 "static void forge(void) {}",
@@ -184,7 +184,7 @@ struct ShiftyPluginTests {
 
     // MARK: Termination
 
-    @Test func theEndOfAProcessThatIsTracedIsSeen() throws {
+    @Test func endOfATracedProcessIsNoticed() throws {
         try build(
             Self.source(
                 """
@@ -208,14 +208,14 @@ struct ShiftyPluginTests {
         #expect(time < .seconds(30))
     }
 
-    @Test func aThreadThatEndsWithoutAWordIsACrash() throws {
+    @Test func threadThatEndsSilentlyIsACrash() throws {
         try build(Self.source("static void forge(void) { syscall(SYS_exit, 0); }"))
         let (results, time) = try check("--filter", "DESC-04", "--timeout", "60")
         #expect(results.first?.verdict == "crashed", "\(results)")
         #expect(time < .seconds(30))
     }
 
-    @Test func whatLiesDeepIsRemovedWithTheRun() throws {
+    @Test func deeplyNestedFoldersAreRemoved() throws {
         try build(
             Self.source(
                 """
@@ -240,7 +240,7 @@ struct ShiftyPluginTests {
     }
 
     /// Kills the command at the call that creates its temporary folder.
-    @Test func aSignalAtTheVeryBeginningLeavesNoFolder() throws {
+    @Test func signalAtTheStartLeavesNoFolder() throws {
         try build(Self.source("static void forge(void) {}"))
         let script = """
             mkdir tmp; for delay in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do

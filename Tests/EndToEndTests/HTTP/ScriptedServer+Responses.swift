@@ -7,7 +7,7 @@ extension ScriptedServer {
     /// A script of one exchange, after which the server closes the connection.
     ///
     /// - Parameter fields: header lines without line ends.
-    static func answer(_ status: String, _ fields: [String] = [], _ body: String = "") -> [Step] {
+    static func response(_ status: String, _ fields: [String] = [], _ body: String = "") -> [Step] {
         let lines = ["HTTP/1.1 \(status)", "Connection: close", "Content-Length: \(body.utf8.count)"] + fields
         return answering(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
     }
