@@ -13,19 +13,19 @@ import Testing
         try ELFFile(at: Self.folder.appendingPathComponent("\(name).so").path)
     }
 
-    @Test func onlyTheEntryIsExported() throws {
+    @Test func exportsAreRead() throws {
         #expect(try file("good").exports == ["portolan_plugin_entry"])
         #expect(try file("DESC_02b").exports.sorted() == ["portolan_plugin_entry", "subject_helper"])
     }
 
-    @Test func whatItNeedsAndWhereThatIsLookedFor() throws {
+    @Test func neededLibrariesAndRunPathsAreRead() throws {
         let good = try file("good")
         #expect(good.needed.contains { $0.hasPrefix("libc.so") })
         #expect(good.runPaths.isEmpty && !good.hasExecutableStack && !good.hasWritableCode)
         #expect(try file("DESC_12").runPaths == ["/tmp/portolan-nobody-has/lib"])
     }
 
-    @Test func cutAnywhereItIsReadAsFarAsItGoes() throws {
+    @Test func truncatedFileIsReadAsFarAsPossible() throws {
         let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
         for count in Array(0..<1024) + stride(from: 1024, to: bytes.count, by: 97) {
             guard let file = try? ELFFile(Array(bytes.prefix(count))) else { continue }  // because a file without its head is no library
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func numbersInItAreNotTrusted() throws {
+    @Test func corruptFileDoesNotCrashTheReader() throws {
         var generator = SystemRandomNumberGenerator()
         let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
         for _ in 0..<300 {
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoLibraryIsRefused() {
+    @Test func otherFileIsRefused() {
         #expect(throws: CheckSkipped.self) { _ = try ELFFile([1, 2, 3]) }
         #expect(throws: CheckSkipped.self) { _ = try ELFFile(at: "/dev/null") }
     }

@@ -15,13 +15,13 @@ import Testing
     private func runner(_ flaw: Flaw?) throws -> ConformanceRunner {
         let load = #"{"url": "stub://text", "length": 12, "tags": ["small"]}"#
         let section = #"{"loads": [\#(load), {"url": "stub://user", "error": "notFound", "tags": ["fails"]}]}"#
-        return patient(
+        return withLongTimeLimit(
             ConformanceRunner(
                 ConformanceTarget(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(flaw) }))
     }
 
     /// Raises the time limit for sanitizers: a check that times out has no verdict and leaves its load running.
-    private func patient(_ runner: ConformanceRunner) -> ConformanceRunner {
+    private func withLongTimeLimit(_ runner: ConformanceRunner) -> ConformanceRunner {
         var runner = runner
         runner.timeLimit = .seconds(120)
         return runner
@@ -29,7 +29,7 @@ import Testing
 
     private func runner(of load: String) throws -> ConformanceRunner {
         let section = #"{"loads": [\#(load)]}"#
-        var runner = patient(
+        var runner = withLongTimeLimit(
             ConformanceRunner(
                 ConformanceTarget(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(nil) }))
         runner.makeInnerLoader = {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ConformanceCheck.all(level: 3).filter { !$0.needsProcess })
-    func aHandlerThatKeepsTheRulesPasses(_ check: ConformanceCheck) throws {
+    func handlerThatFollowsTheRulesPasses(_ check: ConformanceCheck) throws {
         let result = try runner(nil).result(of: check)
         #expect(result.verdict == .passed || result.verdict == .skipped, "\(result.findings.map(\.detail)) \(result.lastEvents)")
         let isForPlugins =
@@ -55,27 +55,27 @@ import Testing
     }
 
     @Test(arguments: Flaw.allCases)
-    func aHandlerThatBreaksARuleIsFailedByIt(_ flaw: Flaw) throws {
+    func handlerThatViolatesARuleFailsItsCheck(_ flaw: Flaw) throws {
         let check = try #require(ConformanceCheck.named(flaw.rule))
         let result = try runner(flaw).result(of: check)
         #expect(result.verdict == .failed, "\(result.verdict) \(result.note ?? "") \(result.lastEvents)")
     }
 
     @Test(arguments: ["CANON-01", "CANON-02", "CANON-03"])
-    func aCanonicalFormIsSeen(_ id: String) throws {
+    func canonicalFormIsChecked(_ id: String) throws {
         let check = try #require(ConformanceCheck.named(id))
         let kept = try runner(of: #"{"url": "stub://text#part"}"#).result(of: check)
         #expect(kept.verdict == .passed, "\(kept.note ?? "") \(kept.findings.map(\.detail))")
     }
 
-    @Test func aCanonicalFormThatChangesTheMethodIsFailed() throws {
+    @Test func canonicalFormThatChangesTheMethodFails() throws {
         let result = try runner(.canonicalIsGET).result(of: try #require(ConformanceCheck.named("CANON-02")))
         for method in ["HEAD", "DELETE", "POST"] {
             #expect(result.findings.contains { $0.detail == "the canonical form of 'stub://text' changes \(method) to 'GET'" })
         }
     }
 
-    @Test func loadsInsideOfItsLoadsAreThoseOfTheJudge() throws {
+    @Test func nestedLoadsUseTheRunnersLoader() throws {
         let check = try #require(ConformanceCheck.named("BODY-01"))
         let passed = try runner(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
         #expect(passed.verdict == .passed, "\(passed.note ?? "") \(passed.findings.map(\.detail))")
@@ -84,7 +84,7 @@ import Testing
     }
 
     /// ``ProtocolLoad/resumeLoading()`` allows this.
-    @Test func anInnerLoadIsResumedBeforeItKnowsThatItIsToPause() throws {
+    @Test func innerLoadCanBeResumedBeforeItsPauseIsKnown() throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(nil, schemes: ["inner"]))
         let loads = InnerLoads { Loader(configuration: .default, registry: registry) }
@@ -106,7 +106,7 @@ import Testing
         #expect(client.error == nil && String(decoding: client.bytes, as: UTF8.self) == "ABCDABCDABCD")
     }
 
-    @Test func aHandlerThatCanNotBeMadeIsNotJudged() throws {
+    @Test func checksAreSkippedIfTheHandlerCannotBeMade() throws {
         let loads = try ConformanceSection(parsing: Array(#"{"loads": [{"url": "stub://text"}]}"#.utf8), path: "test").loads
         let runner = ConformanceRunner(
             ConformanceTarget(loads: loads) { () throws(LoadError) in throw LoadError(.noResources, message: "not today") })
@@ -119,20 +119,20 @@ import Testing
 
 /// The rule that ``StubHandler`` violates.
 enum Flaw: String, CaseIterable, Sendable {
-    case finishesTwice, tellsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, tellsOfBytesFirst, takesNothing
-    case isDifferentBesideOthers, ignoresStopped, canonicalIsGET
+    case finishesTwice, reportsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, deliversDataFirst, takesNoRequest
+    case differsInConcurrentLoads, ignoresStopped, canonicalIsGET
 
     var rule: String {
         switch self {
         case .finishesTwice: "ORDER-02"
-        case .tellsInMake: "LIFE-01"
+        case .reportsInMake: "LIFE-01"
         case .deliversInAPause: "FLOW-01"
         case .isShort: "BODY-02"
         case .hasNoEnd: "LIFE-02"
         case .showsThePassword: "ERR-05"
-        case .tellsOfBytesFirst: "ORDER-01"
-        case .takesNothing: "CAN-01"
-        case .isDifferentBesideOthers: "LIFE-09"
+        case .deliversDataFirst: "ORDER-01"
+        case .takesNoRequest: "CAN-01"
+        case .differsInConcurrentLoads: "LIFE-09"
         case .ignoresStopped: "FLOW-06"
         case .canonicalIsGET: "CANON-02"
         }
@@ -155,7 +155,7 @@ private struct StubHandler: ProtocolHandler {
         return canonical
     }
 
-    func canInit(_ request: Request) -> Bool { flaw != .takesNothing }
+    func canInit(_ request: Request) -> Bool { flaw != .takesNoRequest }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         if request.url[.host] == "nest" {
@@ -165,7 +165,7 @@ private struct StubHandler: ProtocolHandler {
             return client.makeNestedLoad(for: inner, client: client)
         }
         let load = StubLoad(request, client, flaw)
-        if flaw == .tellsInMake { client.didReach(.connected) }
+        if flaw == .reportsInMake { client.didReach(.connected) }
         return load
     }
 }
@@ -175,7 +175,7 @@ private final class StubLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
     private let flaw: Flaw?
-    private let state = ConditionLock((isStopped: false, mayGoOn: false))
+    private let state = ConditionLock((isStopped: false, mayContinue: false))
     private static let running = Atomic(0)
 
     init(_ request: Request, _ client: any ProtocolClient, _ flaw: Flaw?) {
@@ -196,7 +196,7 @@ private final class StubLoad: ProtocolLoad {
         state.withLockBroadcasting { $0.isStopped = true }
     }
 
-    func resumeLoading() { state.withLockBroadcasting { $0.mayGoOn = true } }
+    func resumeLoading() { state.withLockBroadcasting { $0.mayContinue = true } }
 
     private func run() {
         // The thread may start after the stop.
@@ -205,14 +205,14 @@ private final class StubLoad: ProtocolLoad {
             let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
             return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
         }
-        if flaw == .tellsOfBytesFirst { guard goesOn(deliver("!")) else { return } }
+        if flaw == .deliversDataFirst { guard canContinue(deliver("!")) else { return } }
         let response = Response(url: request.url, mimeType: MIMEType(parsing: "text/plain"), expectedLength: flaw == .isShort ? 13 : 12)
-        guard goesOn(client.didReceive(response, storage: .allowed)) else { return }
-        let isBesideOthers = flaw == .isDifferentBesideOthers && Self.running.add(1, ordering: .relaxed).newValue > 1
-        defer { if flaw == .isDifferentBesideOthers { Self.running.subtract(1, ordering: .relaxed) } }
-        let run = isBesideOthers ? "WXYZ" : "ABCD"
+        guard canContinue(client.didReceive(response, storage: .allowed)) else { return }
+        let isConcurrent = flaw == .differsInConcurrentLoads && Self.running.add(1, ordering: .relaxed).newValue > 1
+        defer { if flaw == .differsInConcurrentLoads { Self.running.subtract(1, ordering: .relaxed) } }
+        let run = isConcurrent ? "WXYZ" : "ABCD"
         for _ in 0..<3 {
-            guard goesOn(deliver(run)) else { return }
+            guard canContinue(deliver(run)) else { return }
         }
         if flaw == .hasNoEnd { return }
         client.didFinishLoading()
@@ -225,7 +225,7 @@ private final class StubLoad: ProtocolLoad {
     }
 
     /// Waits if the client requests a pause. Returns `false` if the client wants no more events.
-    private func goesOn(_ flow: Flow) -> Bool {
+    private func canContinue(_ flow: Flow) -> Bool {
         switch flow {
         case .keepGoing: return !state.withLock(\.isStopped)
         case .stopped: return flaw == .ignoresStopped
@@ -233,8 +233,8 @@ private final class StubLoad: ProtocolLoad {
             if flaw == .deliversInAPause { return !state.withLock(\.isStopped) }
             return state.wait { state in
                 if state.isStopped { return false }
-                guard state.mayGoOn else { return nil }
-                state.mayGoOn = false
+                guard state.mayContinue else { return nil }
+                state.mayContinue = false
                 return true
             }
         }

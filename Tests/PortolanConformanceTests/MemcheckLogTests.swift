@@ -56,7 +56,7 @@ import Testing
         try #require(MemcheckLog(parsing: Array(Self.document(text).utf8)).errors.first)
     }
 
-    @Test func anErrorHasKindWordsStackAndOrigins() throws {
+    @Test func errorHasKindTextStackAndOrigins() throws {
         let error = try error(Self.read)
         #expect(error.kind == "InvalidRead" && error.words == "Invalid read of size 4" && error.rule == "MEM-01")
         #expect(error.stack.map(\.words) == ["hold<int> (tide.c:42)", "run (in memfd:portolan (deleted))"])
@@ -64,12 +64,12 @@ import Testing
         #expect(error.origins.first?.stack.count == 3)
     }
 
-    @Test func aLeakLosesTheNumberOfItsRecord() throws {
+    @Test func recordNumberOfALeakIsRemoved() throws {
         let error = try error(Self.leak)
         #expect(error.words == "24 bytes in 1 blocks are definitely lost" && error.rule == "MEM-04" && error.isLeak)
     }
 
-    @Test func wordsWithoutAStackAreKept() throws {
+    @Test func textWithoutAStackIsKept() throws {
         let error = try error(Self.syscall)
         #expect(error.origins == [.init(words: "Address is not stack'd, malloc'd or (recently) free'd", stack: [])])
         #expect(error.rule == "MEM-01")
@@ -80,12 +80,12 @@ import Testing
         ("SyscallParam", "points to uninitialised byte(s)", "MEM-02"), ("Overlap", "", "MEM-01"), ("Leak_StillReachable", "", nil),
         ("Unknown", "", nil),
     ])
-    func eachKindBreaksARule(kind: String, words: String, rule: String?) {
+    func eachErrorKindMapsToARule(kind: String, words: String, rule: String?) {
         #expect(MemcheckError(kind: kind, words: words, stack: [], origins: []).rule == rule)
     }
 
     /// A truncated log contains the complete errors, and reports that it is truncated.
-    @Test func aLogThatIsCutOffAnywhereIsReadSoFar() {
+    @Test func truncatedLogIsReadAsFarAsPossible() {
         let bytes = Array(Self.document(Self.read, Self.leak, Self.syscall).utf8)
         let whole = MemcheckLog(parsing: bytes)
         #expect(whole.errors.count == 3 && whole.isWhole)
@@ -105,12 +105,12 @@ import Testing
         "<a><b>" + String(repeating: "<c/>", count: 1000) + "</b></a>",
         "<a><" + String(repeating: "n", count: 1000) + "></a>",
     ])
-    func whatIsNoLogHasNoErrors(text: String) {
+    func otherTextHasNoErrors(text: String) {
         let log = MemcheckLog(parsing: Array(text.utf8))
         #expect(log.errors.isEmpty && !log.isWhole)
     }
 
-    @Test func textIsReadWithoutItsEntities() {
+    @Test func entitiesAreDecoded() {
         var reader = XMLReader(Array("<r><a> x &lt;&amp;&#65;&#x42;&nope; y </a><b/></r>".utf8))
         #expect(reader.next()?.text == "x <&AB&nope; y" && reader.next()?.name == "b" && reader.next() == nil && reader.isWhole)
     }
@@ -126,7 +126,7 @@ import Testing
         return scope.guilt(of: MemcheckError(kind: kind, words: "", stack: stack, origins: origins))
     }
 
-    @Test func theInnermostFunctionThatIsNoSystemLibrarysSaysWhose() {
+    @Test func innermostFunctionOutsideSystemLibrariesDecidesTheOwner() {
         let (plugin, program, library, swift) = (Self.plugin, Self.program, "/lib/libc.so.6", "/opt/swift/libswiftCore.so")
         #expect(guilt(frames(plugin, program)) == .did)
         #expect(guilt(frames(library, "/lib/libz.so.1", nil, plugin, program)) == .did)
@@ -139,14 +139,14 @@ import Testing
 
     /// An invalid access by the runner to a borrowed block of the plugin counts as the plugin's error. A leak of the
     /// runner during its work for the plugin counts as the runner's.
-    @Test func whatTheJudgeWasLentIsThePlugins() {
+    @Test func invalidAccessToABorrowedBlockIsThePluginsError() {
         let (inRunner, ofPlugin) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
         #expect(guilt(inRunner, ofPlugin) == .lent)
         #expect(guilt(inRunner, frames(Self.program, Self.plugin)) == nil)
         #expect(guilt(inRunner, ofPlugin, kind: "Leak_DefinitelyLost") == nil)
     }
 
-    @Test func theStackEndsWhereTheJudgeCalledThePlugin() {
+    @Test func stackEndsWhereTheRunnerCalledThePlugin() {
         let stack = frames("/lib/libc.so.6", Self.program, Self.program, Self.plugin, Self.program, "/lib/libc.so.6")
         #expect(scope.told(stack) == ["f (in libc.so.6)", "the conformance runner", "f (in libtide.so)"])
     }

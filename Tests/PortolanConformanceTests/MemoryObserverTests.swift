@@ -6,7 +6,7 @@ import Testing
 @testable import PortolanConformance
 
 /// Combines memcheck's errors from the processes of many checks into results.
-@Suite struct MemorySightTests {
+@Suite struct MemoryObserverTests {
     private let scope = MemcheckScope(shared: [])
 
     private func result(
@@ -27,14 +27,14 @@ import Testing
         Dictionary(results.map { ($0.rule.id, $0.verdict) }) { first, _ in first }
     }
 
-    private func sight(_ results: CheckResult...) -> [CheckResult] {
-        var sight = MemoryObserver(scope)
-        for result in results { sight.note(result) }
-        return sight.results
+    private func observe(_ results: CheckResult...) -> [CheckResult] {
+        var observer = MemoryObserver(scope)
+        for result in results { observer.note(result) }
+        return observer.results
     }
 
-    @Test func eachRuleHasAResult() throws {
-        let results = sight(try result("ORDER-01", .passed, [error("InvalidRead"), error("Leak_DefinitelyLost")]))
+    @Test func eachMemoryRuleHasAResult() throws {
+        let results = observe(try result("ORDER-01", .passed, [error("InvalidRead"), error("Leak_DefinitelyLost")]))
         #expect(verdicts(of: results) == ["MEM-01": .failed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .failed])
         try #require(!results.isEmpty)
         #expect(results[0].findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
@@ -42,8 +42,8 @@ import Testing
     }
 
     /// The result names the check that is first in the catalogue, in whatever order the checks end.
-    @Test func oneErrorInManyChecksIsOne() throws {
-        let results = sight(
+    @Test func equalErrorsOfManyChecksAreReportedOnce() throws {
+        let results = observe(
             try result("ORDER-02", .passed, [error("InvalidRead"), error("InvalidRead", line: 2)]),
             try result("DESC-01", .failed, [error("InvalidRead", size: 7)]))
         #expect(
@@ -55,14 +55,14 @@ import Testing
 
     /// Memory of a load that the check could not end is in use, not leaked. The leaks of a process that was killed are
     /// unknown.
-    @Test func onlyWhatWasEndedLeaks() throws {
+    @Test func leaksCountOnlyIfTheLoadsHaveEnded() throws {
         let leak = error("Leak_DefinitelyLost")
-        #expect(verdicts(of: sight(try result("ORDER-01", .passed, [leak], hasLeftOpen: true)))["MEM-04"] == .passed)
+        #expect(verdicts(of: observe(try result("ORDER-01", .passed, [leak], hasLeftOpen: true)))["MEM-04"] == .passed)
         for ended in [
             try result("ORDER-01", .crashed, [leak], isWhole: true), try result("ORDER-01", .hung, [leak], isWhole: false),
             try result("ORDER-01", .passed, [], isWhole: false),
         ] {
-            let results = sight(ended)
+            let results = observe(ended)
             #expect(verdicts(of: results) == ["MEM-01": .passed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .warned])
             try #require(results.count > 3)
             #expect(results[3].findings.first?.detail.hasPrefix("ORDER-01: its leaks are unknown") == true)
@@ -70,35 +70,35 @@ import Testing
     }
 
     /// A crash without a memcheck error still counts as an invalid access. A crash by abort(3) does not.
-    @Test func anAccessThatEndedTheProcessIsAnInvalidOne() throws {
+    @Test func crashByASignalIsAnInvalidAccess() throws {
         var crashed = try result("ORDER-01", .crashed)
         (crashed.note, crashed.stack) = ("ended by SIGSEGV: it accessed memory that it does not own", ["hold (tide.c:1)"])
-        let results = sight(crashed)
+        let results = observe(crashed)
         try #require(!results.isEmpty)
         #expect(results[0].verdict == .failed)
         #expect(results[0].findings.map(\.detail) == ["ORDER-01: ended by SIGSEGV: it accessed memory that it does not own"])
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
         crashed.note = "ended by SIGABRT"
-        #expect(sight(crashed).first?.verdict == .passed)
+        #expect(observe(crashed).first?.verdict == .passed)
         crashed.note = "the process ended itself with status 0"
-        #expect(sight(crashed, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
-        var told = try result("ORDER-01", .crashed, [error("InvalidRead")])
-        told.note = "ended by SIGSEGV"
-        #expect(sight(told).first?.findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
+        #expect(observe(crashed, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
+        var reported = try result("ORDER-01", .crashed, [error("InvalidRead")])
+        reported.note = "ended by SIGSEGV"
+        #expect(observe(reported).first?.findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
     }
 
-    @Test func whatDidNotRunUnderValgrindIsNotJudged() throws {
-        let results = sight(CheckResult(try #require(RuleCatalogue.rule("ORDER-01")), .passed))
+    @Test func resultWithoutValgrindIsSkipped() throws {
+        let results = observe(CheckResult(try #require(RuleCatalogue.rule("ORDER-01")), .passed))
         #expect(results.allSatisfy { $0.verdict == .skipped } && results.count == 4)
     }
 
-    @Test func whereValgrindGaveUpNothingPasses() throws {
-        let results = sight(try result("ORDER-01", .crashed, isWhole: false))
+    @Test func incompleteLogIsSkipped() throws {
+        let results = observe(try result("ORDER-01", .crashed, isWhole: false))
         #expect(results.allSatisfy { $0.verdict == .skipped && $0.note?.contains("Valgrind gave up") == true })
     }
 
     @Test func allReportsHaveTheStackAndTheCommand() throws {
-        let summary = Summary(sight(try result("ORDER-01", .passed, [error("InvalidRead")])))
+        let summary = Summary(observe(try result("ORDER-01", .passed, [error("InvalidRead")])))
         let command = "portolan check x --sanitizer"
         var report = TextReport(repeatingBy: command, isVerbose: false)
         let texts = [

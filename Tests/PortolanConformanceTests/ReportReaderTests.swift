@@ -74,7 +74,7 @@ import Testing
                 && status == 0, "\(output)")
     }
 
-    @Test func pythonReadsWhatJUnitReads() throws {
+    @Test func pythonReadsJUnitXML() throws {
         let text = JUnitReport(repeatingBy: command).text(of: try summary(), target: Self.texts.joined())
         let script = """
             import sys, xml.etree.ElementTree as tree
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// Output for a terminal: no line contains a line break or a control sequence.
-    @Test func theTextForAPersonHasNoOrders() throws {
+    @Test func textReportHasNoControlSequences() throws {
         var report = TextReport(repeatingBy: command, isVerbose: true)
         for line in try summary().results.flatMap({ report.lines(for: $0) }).map(VisibleText.line) {
             #expect(
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: ["1e300", "-1e300", "inf", "nan", "0x1p1000", "9223372036854775807", "-0.0"])
-    func aTimeThatIsNoneIsShownAllTheSame(_ time: String) {
+    func invalidTimesDoNotBreakTheChart(_ time: String) {
         let svg = Timeline(["\(time) ms  thread 7  → run", "1.000 ms  thread 7  ← run"]).svg
         #expect(svg.hasPrefix("<svg ") && svg.contains(">1.000 ms<") && !svg.contains("nan") && !svg.contains("inf"))
         for milliseconds in [Double(time) ?? .nan, .infinity, -.infinity, .nan, .greatestFiniteMagnitude] {

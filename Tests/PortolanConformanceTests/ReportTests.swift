@@ -17,7 +17,7 @@ import Testing
         ]
     }
 
-    @Test func theSummaryIsInTheCataloguesOrderAndCountsWhatWasNotJudged() throws {
+    @Test func summaryFollowsTheCatalogueAndCountsSkippedChecks() throws {
         let summary = Summary(try results())
         #expect(summary.results.map(\.rule.id) == ["DESC-01", "CAN-01", "LIFE-05", "ORDER-02"])
         #expect(summary.line == "4 checks: 1 passed, 1 failed, 1 crashed; skipped: 1")
@@ -25,13 +25,13 @@ import Testing
         #expect(Summary([CheckResult(try rule("DESC-01"), .warned)]).isSuccess)
     }
 
-    @Test func nothingJudgedIsNoSuccess() throws {
+    @Test func summaryWithoutVerdictsIsNotASuccess() throws {
         let summary = Summary([CheckResult(try rule("CAN-01"), .skipped, note: "the manifest names no URL")])
         #expect(!summary.isSuccess && summary.isEmpty)
         #expect(HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x").contains("was not checked</span>"))
     }
 
-    @Test func tapEscapesItsMarks() throws {
+    @Test func tapReportEscapesItsSyntax() throws {
         let lines = TAPReport(repeatingBy: "portolan check x").text(of: Summary(try results())).split(separator: "\n").map(String.init)
         try #require(lines.count > 1)
         #expect(lines[1] == "1..4")
@@ -39,14 +39,14 @@ import Testing
         #expect(lines.contains(#"    - "it ended \"twice\" <&> # \\""#))
     }
 
-    @Test func xmlEscapesItsMarks() throws {
+    @Test func junitReportEscapesMarkup() throws {
         let text = JUnitReport(repeatingBy: "portolan check x").text(of: Summary(try results()), target: "a<b")
         #expect(text.contains(#"classname="a&lt;b""#) && text.contains("it ended &quot;twice&quot; &lt;&amp;&gt;"))
         #expect(text.contains(#"<error type="crashed""#) && text.contains(#"tests="4" failures="1" errors="1""#))
     }
 
     /// Texts from a plugin must not become markup.
-    @Test func htmlEscapesItsMarks() throws {
+    @Test func htmlReportEscapesMarkup() throws {
         var results = try results()
         try #require(results.count > 3)
         results[0].lastEvents = ["0.100 ms  thread 7  did_load <b>&\" 5"]
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func aResultComesBackFromItsProcess() throws {
+    @Test func resultRoundTripsThroughItsBytes() throws {
         var result = CheckResult(
             try rule("ORDER-02"), .failed, findings: [Finding(.failure, "one"), Finding(.warning, "two \u{1F9ED}")], note: "a note")
         result.lastEvents = ["0.100 ms  thread 7  → make"]
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aResultThatContradictsItselfIsNone() throws {
+    @Test func inconsistentResultIsRefused() throws {
         let rule = try rule("ORDER-02")
         let failed = CheckResult(rule, .failed, findings: [Finding(.failure, "x")]).childBytes
         let warned = CheckResult(rule, .warned, findings: [Finding(.warning, "x")]).childBytes
@@ -86,7 +86,7 @@ import Testing
         #expect(CheckResult(childBytes: claimed.childBytes, rule)?.verdict == .failed)
     }
 
-    @Test func aResultCountsByTheKeyOfItsCheckAlone() throws {
+    @Test func resultNeedsTheKeyOfItsCheck() throws {
         let (sealed, rule) = (try SealedResult(), try rule("ORDER-02"))
         sealed.renew()
         let old = sealed.key
@@ -98,7 +98,7 @@ import Testing
         #expect(sealed.content(for: try self.rule("ORDER-03")) == .forged)
     }
 
-    @Test func aCheckThatBlamesARuleThatIsKeptFails() throws {
+    @Test func skipThatBlamesAPassedRuleFails() throws {
         func verdict(_ blamed: Verdict...) throws -> Verdict? {
             var contradictions = Contradictions(isJudged: true)
             #expect(contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
@@ -127,7 +127,7 @@ import Testing
         #expect(contradictions.note(other) == other)
     }
 
-    @Test func aCrashThatWasCutOffIsStillOne() throws {
+    @Test func truncatedCrashReportIsStillACrash() throws {
         let head: [UInt8] = [1, 11, 0, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
         let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"
         let report = try #require(CrashReport(head + Array(lines.utf8)))
@@ -136,14 +136,14 @@ import Testing
         let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)
         var names = StackNames(program: "/no/such/program")
-        let told = report.stack?.told(by: &names, library: nil)
-        #expect(told?.lines == ["+0xbeef (in lib (1).so)"] && told?.function == "+0xbeef (in lib (1).so)")
+        let described = report.stack?.told(by: &names, library: nil)
+        #expect(described?.lines == ["+0xbeef (in lib (1).so)"] && described?.function == "+0xbeef (in lib (1).so)")
         for count in 0..<head.count { #expect(CrashReport(Array(head.prefix(count))) == nil) }
         #expect(CrashReport([1, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0])?.isStarved == true)
     }
 
     /// addr2line(1), with the options `-a -f -C -i`.
-    @Test func namesAreReadOfWhatAddr2lineWrites() {
+    @Test func outputOfAddr2lineIsParsed() {
         let text = """
             0x0000000000001169
             copy
@@ -159,27 +159,30 @@ import Testing
             0x0000000000000004
             cut off
             """
-        let answers = StackNames.answers(to: [0x1169, 2, 3, 4], in: text, "/opt/tide.so")
-        #expect(answers[0x1169]?.map(\.words) == ["copy (b.h:7)", "run(std::string) (tide.c:42)"])
-        #expect(answers[2] == nil && answers[3]?.map(\.words) == ["malloc (in tide.so)"] && answers[4] == nil)
+        let names = StackNames.answers(to: [0x1169, 2, 3, 4], in: text, "/opt/tide.so")
+        #expect(names[0x1169]?.map(\.words) == ["copy (b.h:7)", "run(std::string) (tide.c:42)"])
+        #expect(names[2] == nil && names[3]?.map(\.words) == ["malloc (in tide.so)"] && names[4] == nil)
     }
 
     /// The plugin's bundled libraries and Swift's runtime work for the plugin, so the crash is in the plugin's own
     /// function. Crashes in them have as many causes as the plugin has calling places.
-    @Test func aCrashIsInThePluginsOwnFunction() {
+    @Test func crashIsAttributedToThePluginsOwnFunction() {
         let objects = ["/lib/libc.so.6", "/lib/libz.so.1", "/opt/tide.so", "", "", "/opt/tide.so", ""]
         let frames = objects.enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
         var names = StackNames(program: "/no/such/program")
-        let told = CrashStack(places: frames).told(by: &names, library: "tide.so")
-        #expect(told.function == "+0x3 (in tide.so)" && told.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
-        #expect(told.lines == ["+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the conformance runner", "+0x6 (in tide.so)"])
+        let described = CrashStack(places: frames).told(by: &names, library: "tide.so")
+        #expect(described.function == "+0x3 (in tide.so)" && described.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
+        #expect(
+            described.lines == [
+                "+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the conformance runner", "+0x6 (in tide.so)",
+            ])
         #expect(CrashStack(places: frames).told(by: &names, library: nil).function == "+0x2 (in libz.so.1)")
         let trap = ["/usr/lib/libswiftCore.so", "", "/opt/tide.so"].enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
         #expect(CrashStack(places: trap).told(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
         #expect(CrashStack(places: [.init(object: "?", offset: 1)]).told(by: &names, library: "tide.so").function == nil)
     }
 
-    @Test func oneCauseIsToldOnce() throws {
+    @Test func equalCausesAreReportedOnce() throws {
         var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
         try #require(results.count > 5)
         for place in 3...4 { results[place].crash = .init(lines: [], function: "run<int> (tide.c:13)", key: "run") }
@@ -210,7 +213,7 @@ import Testing
         #expect(twice.ranges(of: #"id="LIFE-05" open"#).count == 1)
     }
 
-    @Test func whatIsReadableIsKnown() throws {
+    @Test func readableMemoryIsRecognized() throws {
         let pages = try GuardedPages(10_000)
         #expect(unsafe ReadableMemory.contains(pages.base, pages.size))
         #expect(unsafe !ReadableMemory.contains(pages.base, pages.size + 1))

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func everyRuleSaysWhatWhyAndHow() {
+    @Test func everyRuleHasSentenceReasonAndRemedy() {
         for rule in RuleCatalogue.rules {
             #expect((1...5).contains(rule.level), "\(rule)")
             for text in [rule.sentence, rule.reason, rule.remedy] {
@@ -57,7 +57,7 @@ import Testing
         for rule in RuleCatalogue.rules where rule.isEnforced { #expect(named.contains(rule.id), "\(rule)") }
     }
 
-    @Test func everyRuleTheHostGivesAsAReasonIsMarkedAsEnforced() throws {
+    @Test func everyRuleTheHostReportsIsMarkedAsEnforced() throws {
         var count = 0
         for folder in ["PortolanCore", "PortolanPlugins", "PortolanBinding"] {
             for file in try ConformanceRepository.files(under: "Sources/\(folder)", ending: ".swift") {
@@ -71,7 +71,7 @@ import Testing
         #expect(count > 30)
     }
 
-    @Test func thePageIsTheCatalogue() throws {
+    @Test func pageMatchesTheCatalogue() throws {
         try ConformanceRepository.expect(RulePage.markdown, in: "docs/conformance.md")
     }
 

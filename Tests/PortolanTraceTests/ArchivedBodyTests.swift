@@ -26,7 +26,7 @@ import Testing
         ("text/plain;charset=utf-16", "hee", 17, false), ("text/plain;charset=iso-8859-1", "héé", 3, true),
         ("text/plain;charset=iso-8859-1", "héé", 1000, false), ("text/plain;charset=iso-8859-1", "hee", 4, false),
     ])
-    func aTextIsWholeWhereItHasTheSize(type: String, text: String, size: Int, isWhole: Bool) throws {
+    func textIsCompleteIfItMatchesTheSize(type: String, text: String, size: Int, isWhole: Bool) throws {
         let exchange = try exchange(response: #""content":{"mimeType":"\#(type)","size":\#(size),"text":"\#(text)"}"#)
         #expect((exchange.gap == nil) == isWhole, "\(exchange.gap ?? "whole")")
     }
@@ -44,19 +44,19 @@ import Testing
             ("GET", 302, #""headers":[{"name":"Content-Length","value":"7"},{"name":"Location","value":"/x"}]"#, nil),
             ("GET", 200, #""headers":[{"name":"Content-Length","value":"-7"}]"#, nil),
         ] as [(String, Int, String, String?)])
-    func aBodyThatIsMissingIsAGap(method: String, status: Int, response: String, gap: String?) throws {
+    func missingBodyIsAGap(method: String, status: Int, response: String, gap: String?) throws {
         #expect(try exchange(method, status, response: response).gap == gap)
     }
 
     @Test(arguments: [("3", Int64(3)), ("+3", nil), ("-3", nil), (" 3 ", 3), ("3, 3", nil)])
-    func aLengthIsDigits(value: String, length: Int64?) throws {
+    func contentLengthMustBeDigits(value: String, length: Int64?) throws {
         let exchange = try exchange(
             response: #""headers":[{"name":"Content-Length","value":"\#(value)"}],"content":{"size":3,"text":"abc"}"#)
         #expect(exchange.response?.expectedLength == length)
     }
 
     /// Parts of a multipart body. An archive holds only one of them.
-    @Test func ofSeveralResponsesOneIsWritten() throws {
+    @Test func archiveHoldsOneOfSeveralResponses() throws {
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
         for part in ["one", "two"] {
             exchange.note(.response(Response(url: exchange.url, mimeType: MIMEType(parsing: "text/\(part)"))), at: .zero)

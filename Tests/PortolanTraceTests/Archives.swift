@@ -58,7 +58,7 @@ enum Archives {
         """#
 
     /// The minimum of required members.
-    static let least = #"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":204}}]}}"#
+    static let minimal = #"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":204}}]}}"#
 
     /// Portolan's own events: a redirect, a binary body in two pieces, a failure with a plugin's own code.
     static let events = #"""

@@ -12,13 +12,13 @@ import Testing
         Response(url: try URLRecord(parsing: "x:y"), mimeType: type.flatMap { MIMEType(parsing: $0) }, fields: fields)
     }
 
-    @Test func namesAreInLowerCaseAndRepetitionsStay() throws {
+    @Test func namesAreLowercaseAndRepeatedFieldsAreKept() throws {
         var fields = HTTPFields()
         for value in ["1", "2"] { fields.append(HTTPField(name: try #require(HTTPField.Name("X-A")), value: value)) }
         #expect(FieldList(fields).json == [["x-a", "1"], ["x-a", "2"]])
     }
 
-    @Test func contentTypeIsTheMIMETypeAsSerialised() throws {
+    @Test func contentTypeIsTheSerialisedMIMEType() throws {
         let list = FieldList(of: try response("Text/PLAIN; a=\"é\"", [.age: "1", .contentType: "wrong", .date: "2"]))
         #expect(list.json == [["age", "1"], ["content-type", "text/plain;a=\"é\""], ["date", "2"]])
         #expect(FieldList(of: try response("text/html", [.age: "1"])).json == [["content-type", "text/html"], ["age", "1"]])
@@ -29,7 +29,7 @@ import Testing
         ("text/html", "utf-8", "text/html;charset=utf-8"), ("text/html;charset=a", "b", "text/html;charset=a"), ("a/b", nil, "a/b"),
         ("a/b;c=d", "e f", #"a/b;c=d;charset="e f""#),
     ])
-    func aCharsetFromElsewhereIsDeclared(type: String, encoding: String?, serialised: String) throws {
+    func textEncodingIsAddedAsCharset(type: String, encoding: String?, serialised: String) throws {
         let response = Response(url: try URLRecord(parsing: "x:y"), mimeType: MIMEType(parsing: type), textEncodingName: encoding)
         #expect(FieldList(of: response).json == [["content-type", .string(serialised)]])
     }

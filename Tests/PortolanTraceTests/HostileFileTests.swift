@@ -31,7 +31,7 @@ import Testing
     private static let trailers = #"{"event":"trailers"}"#
     private static let data = #"{"event":"data","bytes":8999999999999999}"#
 
-    @Test func bodiesOfMoreBytesThanANumberHoldsAreRefused() throws {
+    @Test func bodySizeAboveTheLimitIsRefused() throws {
         let words = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
         #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == words)
         #expect(refusal(Self.load(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
@@ -43,7 +43,7 @@ import Testing
         #expect(refusal(retried) == nil)
     }
 
-    @Test func sumsEndAtTheLargestNumber() throws {
+    @Test func byteCountSaturates() throws {
         var exchange = Exchange(.get, try URLRecord(parsing: "x:"), began: 0)
         for _ in 0..<3 { exchange.note(.data([1], count: .max / 2 + 1), at: .zero) }
         exchange.note(.finished, at: .zero)
@@ -63,13 +63,13 @@ import Testing
             "entry 1, request.headers[10000] (line 1:"
         ),
     ])
-    func moreFieldsThanAMessageHoldsAreRefused(text: String, place: String) throws {
+    func tooManyFieldsAreRefused(text: String, place: String) throws {
         let words = try #require(refusal(text))
         #expect(words.hasPrefix(place) && words.hasSuffix("is one of more than 10000 fields"), "\(words)")
     }
 
     /// Locations are made only for the elements that are read.
-    @Test func elementsAreMadeOneByOne() throws {
+    @Test func elementsAreCreatedLazily() throws {
         let count = 100_000
         let elements = try ErrorLocation(.array(Array(repeating: .null, count: count)), JSONPath()["log"]["entries"]).elements()
         #expect(elements.count == count && elements.last?.path.steps.count == 3)
@@ -92,7 +92,7 @@ import Testing
             "load 1, events[2] (line 3:1) ends a load that has no response"
         ),
     ])
-    func eventsInAnImpossibleOrderAreRefused(text: String, words: String) {
+    func eventsInAnInvalidOrderAreRefused(text: String, words: String) {
         #expect(refusal(text) == words)
     }
 
@@ -107,12 +107,12 @@ import Testing
         (#"{"name":"a","value":" \t b\tc "}"#, ["a=b\tc"]), (#"{"name":"a","value":"b\r\nc\r\n"}"#, ["a=b", "a=c", "a="]),
         (#"{"name":"a","value":"b"},{"name":"","value":"c"},{"name":"d e","value":""},{"name":"f","value":"\u0000"}"#, ["a=b"]),
     ])
-    func oneOddFieldDoesNotSpoilTheArchive(headers: String, expected: [String]) throws {
+    func invalidFieldIsSkippedInForeignArchives(headers: String, expected: [String]) throws {
         #expect(try fields(headers) == expected)
     }
 
     @Test(arguments: [#"{"name":"","value":"c"}"#, #"{"name":"f","value":"\u0000"}"#])
-    func oneOfOnesOwnIsAnError(headers: String) {
+    func invalidFieldInAPortolanArchiveIsAnError(headers: String) {
         #expect(
             refusal(Self.archive(headers, creator: "Portolan"))
                 == "entry 1, response.headers[0] (line 1:132) is no field that HTTP could have")

@@ -9,21 +9,21 @@ import Testing
 
 /// Bodies that are too large for a recording are still compared, and no file exceeds its limit.
 @Suite(.timeLimit(.minutes(5))) struct LargeBodyTests {
-    private func exchange(_ body: Body, _ answer: String) throws -> Exchange {
+    private func exchange(_ body: Body, _ response: String) throws -> Exchange {
         var exchange = Exchange(.put, try URLRecord(parsing: "http://h/"), began: 0)
         exchange.note(sent: BodyCollector.contents(of: body))
         exchange.note(.response(Response(url: exchange.url)), at: .zero)
-        exchange.note(.data(Array(answer.utf8), count: answer.utf8.count), at: .zero)
+        exchange.note(.data(Array(response.utf8), count: response.utf8.count), at: .zero)
         exchange.note(.finished, at: .zero)
         return exchange
     }
 
-    @Test(arguments: Recording.Form.allCases) func bodiesThatAreTooLargeToBeRecordedAreToldApart(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func bodiesTooLargeToRecordAreDistinguished(form: Recording.Form) throws {
         let (zeros, ones) = (
             Body.bytes([UInt8](repeating: 0, count: Exchange.largestBody + 1)),
             Body.bytes([UInt8](repeating: 1, count: Exchange.largestBody + 1))
         )
-        func answer(_ body: Body?, from recording: Recording) throws -> String {
+        func response(_ body: Body?, from recording: Recording) throws -> String {
             let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
             let delegate = RecordingDelegate()
             loader(replay, StubHandler { _ in .text("") }).task(for: try Request("http://h/", method: .put, body: body), delegate: delegate)
@@ -32,14 +32,14 @@ import Testing
         }
         var small = Recording()
         small.add(try exchange(.text("abc"), "small"))
-        #expect(try answer(zeros, from: small) == "notFound")
-        #expect(try answer(.text("abc"), from: small) == "small")
+        #expect(try response(zeros, from: small) == "notFound")
+        #expect(try response(.text("abc"), from: small) == "small")
         var large = small
         large.add(try exchange(zeros, "zeros"))
-        #expect(try answer(zeros, from: large) == "zeros")
-        #expect(try answer(ones, from: large) == "notFound")
-        #expect(try answer(.text("abd"), from: large) == "notFound")
-        #expect(try answer(nil, from: large) == "notFound")
+        #expect(try response(zeros, from: large) == "zeros")
+        #expect(try response(ones, from: large) == "notFound")
+        #expect(try response(.text("abd"), from: large) == "notFound")
+        #expect(try response(nil, from: large) == "notFound")
     }
 
     // MARK: The limit of a file
@@ -56,7 +56,7 @@ import Testing
         return recording
     }
 
-    @Test(arguments: Recording.Form.allCases) func whatHasNoRoomIsLeftOut(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func bodiesAboveTheFileLimitAreLeftOut(form: Recording.Form) throws {
         let whole = try recording(4, bodySize: 30_000)
         let file = whole.file(as: form, limit: 100_000)
         #expect(file.bytes.count <= 100_000 && file.entriesWithoutBody == 2 && file.missingEntries == 0)
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// A file that fits in the limit is written whole, and a larger one loses its body.
-    @Test(arguments: Recording.Form.allCases) func theLimitIsThatOfTheFile(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func limitAppliesToTheWholeFile(form: Recording.Form) throws {
         let whole = try recording(1, bodySize: 100)
         let size = whole.bytes(as: form).count
         #expect(whole.file(as: form, limit: size + 1).omission == nil)

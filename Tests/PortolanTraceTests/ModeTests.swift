@@ -12,19 +12,19 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ModeTests {
     /// Records the URLs of its requests.
     private final class Source: Sendable {
-        let asked = Mutex<[String]>([])
+        let requestedURLs = Mutex<[String]>([])
 
         var handler: StubHandler {
             StubHandler { [self] request in
-                asked.withLock { $0.append(request.url.description) }
+                requestedURLs.withLock { $0.append(request.url.description) }
                 switch request.url.path {
                 case "redirect": return .redirect(to: try URLRecord(parsing: "x:there"))
                 case "fails": throw LoadError(.nameNotFound, message: "no such name")
                 default:
-                    var answer = StubAnswer.pieces([[0xFF, 0x00], Array("loaded \(request.url.path)".utf8)])
-                    answer.mimeType = MIMEType(parsing: "a/b")
-                    answer.fields = [.age: "1", .setCookie: "id=hidden"]
-                    return answer
+                    var response = StubAnswer.pieces([[0xFF, 0x00], Array("loaded \(request.url.path)".utf8)])
+                    response.mimeType = MIMEType(parsing: "a/b")
+                    response.fields = [.age: "1", .setCookie: "id=hidden"]
+                    return response
                 }
             }
         }
@@ -60,18 +60,18 @@ import Testing
     }
 
     @Test(arguments: Recording.Form.allCases, ["x:plain", "x:redirect", "x:fails"])
-    func whatWasRecordedIsPlayedTheSame(form: Recording.Form, url: String) throws {
+    func recordedLoadIsReplayedWithTheSameEvents(form: Recording.Form, url: String) throws {
         let recorder = ReplayHandler(Recording(), mode: .record)
         let loaded = try events(url, recorder)
         let bytes = recorder.recording.bytes(as: form)
-        let asked = source.asked.withLock { $0.count }
+        let requestCount = source.requestedURLs.withLock { $0.count }
         let played = try events(url, ReplayHandler(try Recording(parsing: bytes)))
         #expect(form == .json ? played == loaded : played == whole(loaded))
-        #expect(source.asked.withLock { $0.count } == asked)
+        #expect(source.requestedURLs.withLock { $0.count } == requestCount)
         #expect(!String(decoding: bytes, as: UTF8.self).contains("id=hidden"))
     }
 
-    @Test(arguments: Recording.Form.allCases) func responsesAreTheSame(form: Recording.Form) async throws {
+    @Test(arguments: Recording.Form.allCases) func replayedResponseIsTheSame(form: Recording.Form) async throws {
         let bytes = try recording(of: "x:plain").bytes(as: form)
         let (body, response) = try await loader(ReplayHandler(try Recording(parsing: bytes)), source.handler).data(
             for: try Request("x:plain"))
@@ -82,21 +82,21 @@ import Testing
     @Test func strictLoadsNothing() throws {
         let replay = ReplayHandler(try recording(of: "x:one"))
         #expect(try events("x:two", replay) == [.failed(.notFound)])
-        #expect(source.asked.withLock { $0 } == ["x:one"] && replay.recording.count == 1)
+        #expect(source.requestedURLs.withLock { $0 } == ["x:one"] && replay.recording.count == 1)
     }
 
-    @Test(arguments: Recording.Form.allCases) func fillLoadsWhatIsMissingAndAddsIt(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func fillLoadsAndAddsMissingEntries(form: Recording.Form) throws {
         let read = try Recording(parsing: recording(of: "x:one").bytes(as: form))
         let replay = ReplayHandler(read, mode: .fill)
         for url in ["x:one", "x:redirect", "x:fails"] { _ = try events(url, replay) }
-        #expect(source.asked.withLock { $0 } == ["x:one", "x:redirect", "x:there", "x:fails"])
+        #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:redirect", "x:there", "x:fails"])
         #expect(urls(replay.recording) == ["x:one", "x:redirect", "x:there", "x:fails"])
         let filled = try Recording(parsing: replay.recording.bytes(as: form))
         #expect(urls(filled) == ["x:one", "x:redirect", "x:there", "x:fails"])
         #expect(try events("x:fails", ReplayHandler(filled)) == [.failed(.nameNotFound)])
     }
 
-    @Test func fillLoadsAnewWhatWasRecordedInPart() throws {
+    @Test func fillReloadsAnIncompleteEntry() throws {
         var part = try recording(of: "x:one")
         var exchange = Exchange(.get, try URLRecord(parsing: "x:two"), began: 0)
         exchange.note(.response(Response(url: exchange.url)), at: .zero)
@@ -104,14 +104,14 @@ import Testing
         part.add(exchange)
         let replay = ReplayHandler(try Recording(parsing: part.bytes(as: .json)), mode: .fill)
         #expect(try events("x:two", replay).last == .finished)
-        #expect(source.asked.withLock { $0 } == ["x:one", "x:two"])
+        #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:two"])
         // The complete exchange is replayed, although the incomplete one stands first.
         let filled = try Recording(parsing: replay.recording.bytes(as: .json))
         #expect(filled.count == 3)
         #expect(try events("x:two", ReplayHandler(filled)).last == .finished)
     }
 
-    @Test func fillLoadsAnewWhatHasFailed() throws {
+    @Test func fillReloadsAFailedEntry() throws {
         var failed = Recording()
         var exchange = Exchange(.get, try URLRecord(parsing: "x:one"), began: 0)
         exchange.note(.failed(LoadError(.timedOut, message: "too late")), at: .zero)
@@ -120,24 +120,24 @@ import Testing
         #expect(try events("x:one", ReplayHandler(read)) == [.failed(.timedOut)])
         let replay = ReplayHandler(read, mode: .fill)
         #expect(try events("x:one", replay).last == .finished)
-        #expect(source.asked.withLock { $0 } == ["x:one"])
+        #expect(source.requestedURLs.withLock { $0 } == ["x:one"])
         // The response is replayed, although the failure stands first.
         let filled = try Recording(parsing: replay.recording.bytes(as: .har))
         #expect(filled.count == 2)
         #expect(try events("x:one", ReplayHandler(filled)).last == .finished)
         #expect(try events("x:one", ReplayHandler(filled, mode: .fill)).last == .finished)
-        #expect(source.asked.withLock { $0.count } == 1)
+        #expect(source.requestedURLs.withLock { $0.count } == 1)
     }
 
-    @Test func whatFailsAgainIsNotAddedAgain() throws {
+    @Test func repeatedFailureIsNotAddedAgain() throws {
         let read = try Recording(parsing: recording(of: "x:fails").bytes(as: .har))
         let replay = ReplayHandler(read, mode: .fill)
         #expect(try events("x:fails", replay) == [.failed(.nameNotFound)])
-        #expect(source.asked.withLock { $0 } == ["x:fails", "x:fails"] && replay.recording.count == 1)
+        #expect(source.requestedURLs.withLock { $0 } == ["x:fails", "x:fails"] && replay.recording.count == 1)
     }
 
     /// URLs in fields show no passwords either.
-    @Test(arguments: Recording.Form.allCases) func whoTheCallerIsIsNotInTheFile(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func recordingHasNoCredentialsOrCookies(form: Recording.Form) throws {
         let values = [
             ("location", "http://me:hidden@h/there", "http://h/there"), ("location", "//me:hidden@h/there", "//h/there"),
             ("content-location", "http://me:hid@den@h/", "http://h/"), ("referer", "https://me:hidden@h", "https://h"),
@@ -156,14 +156,14 @@ import Testing
         #expect(read.fields.map(\.value) == values.compactMap(\.2))
     }
 
-    @Test func recordLoadsEverythingAnew() throws {
+    @Test func recordReloadsEveryRequest() throws {
         let replay = ReplayHandler(try recording(of: "x:one", "x:two"), mode: .record)
         _ = try events("x:two", replay)
-        #expect(source.asked.withLock { $0 } == ["x:one", "x:two", "x:two"])
+        #expect(source.requestedURLs.withLock { $0 } == ["x:one", "x:two", "x:two"])
         #expect(urls(replay.recording) == ["x:two"] && replay.recording.form == nil)
     }
 
-    @Test func whatTheCallerStopsIsNotRecorded() throws {
+    @Test func cancelledLoadIsNotRecorded() throws {
         let replay = ReplayHandler(Recording(), mode: .record)
         let delegate = RecordingDelegate { event, task in
             if case .data = event { task.cancel() }
@@ -176,7 +176,7 @@ import Testing
         #expect(replay.recordCount == 2)
     }
 
-    @Test func bodiesThatAreSentAreRecordedAndTellRequestsApart() throws {
+    @Test func requestBodiesAreRecordedAndCompared() throws {
         let replay = ReplayHandler(Recording(), mode: .record)
         for bytes in [Array("a=1".utf8), [0xFF, 0xFE]] { _ = try events("x:form", replay, method: .post, body: .bytes(bytes)) }
         for form in Recording.Form.allCases {
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func ofALargeBodyTheBeginningIsKept() throws {
+    @Test func startOfALargeBodyIsKept() throws {
         let piece = [UInt8](repeating: 7, count: 3 << 20)
         let large = StubHandler { _ in .pieces(Array(repeating: piece, count: 6)) }
         let replay = ReplayHandler(Recording(), mode: .record)
@@ -199,7 +199,7 @@ import Testing
         #expect(replay.recording.exchanges.first?.gap == "it has the first 16777216 bytes of 18874368")
     }
 
-    @Test(arguments: Recording.Form.allCases) func whatWasKeptInPartIsReadAsThat(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func partialBodyIsReadAsIncomplete(form: Recording.Form) throws {
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
         exchange.note(.response(Response(url: exchange.url)), at: .zero)
         exchange.note(.data([0xFF, 2], count: 5), at: .zero)
@@ -211,7 +211,7 @@ import Testing
     }
 
     /// Failures in the middle of a body, and loads that the caller cancelled.
-    @Test(arguments: Recording.Form.allCases, [true, false]) func howItEndedIsRead(form: Recording.Form, failed: Bool) throws {
+    @Test(arguments: Recording.Form.allCases, [true, false]) func endOfALoadIsRead(form: Recording.Form, failed: Bool) throws {
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
         exchange.note(.response(Response(url: exchange.url)), at: .zero)
         exchange.note(.data([0xFF, 2], count: 2), at: .zero)

@@ -10,16 +10,16 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct RecordingTests {
     private static func exchanges(_ text: String) throws -> [Exchange] { try Recording(parsing: Array(text.utf8)).exchanges }
 
-    @Test(arguments: [(Archives.chromium, 4), (Archives.firefox, 5), (Archives.least, 1), (Archives.events, 4)])
-    func filesOfOthersAreRead(text: String, count: Int) throws {
+    @Test(arguments: [(Archives.chromium, 4), (Archives.firefox, 5), (Archives.minimal, 1), (Archives.events, 4)])
+    func archivesOfOtherProgramsAreRead(text: String, count: Int) throws {
         let recording = try Recording(parsing: Array(text.utf8))
         #expect(recording.count == count)
         #expect(recording.form == (text == Archives.events ? .json : .har))
         #expect(try Recording(parsing: [0xEF, 0xBB, 0xBF] + Array(text.utf8)).count == count)
     }
 
-    @Test(arguments: [Archives.chromium, Archives.least, Archives.events])
-    func whatIsCutOffIsAnError(text: String) {
+    @Test(arguments: [Archives.chromium, Archives.minimal, Archives.events])
+    func truncatedFileIsAnError(text: String) {
         let bytes = Array(text.utf8)
         for length in bytes.indices {
             #expect(throws: RecordingError.self, "\(length) bytes") { try Recording(parsing: Array(bytes[..<length])) }
@@ -27,8 +27,8 @@ import Testing
     }
 
     /// A file with a changed byte is read or refused.
-    @Test(arguments: [Archives.chromium, Archives.firefox, Archives.least, Archives.events])
-    func whatIsChangedIsNoTrap(text: String) throws {
+    @Test(arguments: [Archives.chromium, Archives.firefox, Archives.minimal, Archives.events])
+    func corruptFileDoesNotCrashTheReader(text: String) throws {
         var bytes = Array(text.utf8)
         let request = try Request("http://h/")
         for index in bytes.indices {
@@ -81,7 +81,7 @@ import Testing
             "has more bytes than it says"
         ),
     ])
-    func whatIsWrongIsSaidWithItsPlace(text: String, words: String) {
+    func errorIsReportedWithItsPlace(text: String, words: String) {
         let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
         #expect(error?.description.contains(words) == true, "\(error?.description ?? "no error")")
     }
@@ -97,14 +97,14 @@ import Testing
             ["load 2, events[0] (line 1:131) stands where no load has begun, or after its end"]
         ),
     ])
-    func anEntryThatCannotBeReadIsPassedOver(text: String, problems: [String]) throws {
+    func unreadableEntryIsSkippedAndKept(text: String, problems: [String]) throws {
         let recording = try Recording(parsing: Array(text.utf8))
         #expect(recording.exchanges.map(\.url.description) == ["http://h/1", "http://h/3"])
         #expect(recording.problems.map(\.description) == problems)
         #expect(recording.bytes(as: try #require(recording.form)) == Array(text.utf8) + [0x0A])
     }
 
-    @Test(arguments: Recording.Form.allCases, [0, 1, 42, 99, 100, 999]) func eachStatusThatAServerMaySendIsRead(
+    @Test(arguments: Recording.Form.allCases, [0, 1, 42, 99, 100, 999]) func everyStatusRoundTrips(
         form: Recording.Form, code: Int
     ) throws {
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0))
@@ -120,13 +120,13 @@ import Testing
         #"{"log":{"entries":[],"entries":[]}}"#, #"{"log":{"entries":[]},"log":{"entries":[]}}"#, #"{"loads":[],"loads":[]}"#,
         #"{"log":{"entries":[],"\u0065ntries":null}}"#,
     ])
-    func aListThatStandsTwiceIsRefused(text: String) {
+    func duplicateListIsRefused(text: String) {
         let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
         #expect(error?.description.hasSuffix("keep one") == true, "\(error?.description ?? "no error")")
     }
 
     /// An exchange that another process has added meanwhile is not added again.
-    @Test func whatOthersHaveAddedIsMerged() throws {
+    @Test func entriesOfOtherProcessesAreMerged() throws {
         func exchange(_ url: String) throws -> Exchange {
             var exchange = Exchange(.get, try URLRecord(parsing: url), began: 0)
             exchange.note(.response(Response(url: exchange.url)), at: .zero)
@@ -145,7 +145,7 @@ import Testing
         #expect(time.timestamp == text && Double(timestamp: text) == time)
     }
 
-    @Test func fieldsOfABrowserAreThoseThatCame() throws {
+    @Test func fieldsOfABrowserArchiveAreKept() throws {
         let page = try Self.exchanges(Archives.chromium)[1]
         let response = try #require(page.response)
         #expect(response.fields[.contentEncoding] == "br" && response.expectedLength == nil && response.remainingContentCodings.isEmpty)
@@ -154,7 +154,7 @@ import Testing
     }
 
     /// The browser has decoded the text to Unicode. The text is replayed as UTF-8 with that charset.
-    @Test func aTextThatABrowserHasDecodedIsUTF8() throws {
+    @Test func decodedTextOfABrowserBecomesUTF8() throws {
         let text = Archives.chromium.replacing(
             #""mimeType":"text/html","text""#, with: #""mimeType":"text/html;charset=ISO-8859-1","text""#)
         let page = try Self.exchanges(text)[1]
@@ -163,7 +163,7 @@ import Testing
         #expect(page.response?.fields[.contentType] == "text/html;charset=utf-8")
     }
 
-    @Test func timesAreThoseOfThePhases() throws {
+    @Test func timesAreSumsOfThePhases() throws {
         let times = try Self.exchanges(Archives.chromium).map { $0.moments.map { $0.time / .milliseconds(1) } }
         try #require(times.count > 1)
         #expect(times[0] == [12.5, 12.5, 12.5])
@@ -175,12 +175,12 @@ import Testing
         ("net::ERR_CERT_DATE_INVALID", .certificateNotTrusted), ("net::ERR_TIMED_OUT", .timedOut), ("net::ERR_SOMETHING", .connectionLost),
         ("truncated", .truncated),
     ])
-    func failuresHaveTheirCodes(name: String, code: LoadError.Code) throws {
+    func recordedFailuresMapToErrorCodes(name: String, code: LoadError.Code) throws {
         let text = Archives.chromium.replacing("net::ERR_NAME_NOT_RESOLVED", with: name)
         #expect(try Self.exchanges(text)[3].failure?.code == code)
     }
 
-    @Test func whatIsNotWholeSaysWhatIsMissing() throws {
+    @Test func incompleteEntryNamesWhatIsMissing() throws {
         #expect(
             try Self.exchanges(Archives.firefox).map(\.gap) == [
                 nil, nil, "it has the first 18 bytes of 2000000", "it has none of the 9 bytes ('Response bodies are not included.')", nil,
@@ -190,7 +190,7 @@ import Testing
         #expect(try Self.exchanges(lossy)[1].gap == "3 events are missing in it")
     }
 
-    @Test func anArchiveOfNothingCanBeWrittenAndRead() throws {
+    @Test func emptyRecordingRoundTrips() throws {
         for form in Recording.Form.allCases {
             let recording = try Recording(parsing: Recording().bytes(as: form))
             #expect(recording.count == 0 && recording.form == form)
@@ -198,7 +198,7 @@ import Testing
     }
 
     /// Members that this version does not know stay in the file.
-    @Test(arguments: [Archives.chromium, Archives.events]) func whatWasReadIsWrittenAsItWas(text: String) throws {
+    @Test(arguments: [Archives.chromium, Archives.events]) func unknownMembersAreKept(text: String) throws {
         var recording = try Recording(parsing: Array(text.utf8))
         let form = try #require(recording.form)
         let before = recording.bytes(as: form)

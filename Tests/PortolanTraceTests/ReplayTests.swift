@@ -35,19 +35,19 @@ import Testing
     // MARK: Matching
 
     @Test(arguments: ["http://h/a", "HTTP://H:80/./a", "http://user:secret@h/a", "http://h/a#part"])
-    func requestsAreTheSameInCanonicalForm(url: String) async throws {
+    func requestsAreComparedInCanonicalForm(url: String) async throws {
         let loader = loader(try replay(archive([("http://H/x/../a#here", "found")])))
         #expect(try await text(url, from: loader) == "found")
     }
 
-    @Test func answersToTheSameRequestComeInOrderAndTheLastAgain() async throws {
+    @Test func responsesToEqualRequestsAreReplayedInOrder() async throws {
         let loader = loader(try replay(archive([("http://h/a", "1"), ("http://h/b", "other"), ("http://h/a", "2")])))
         var texts: [String] = []
         for _ in 0..<4 { texts.append(try await text("http://h/a", from: loader)) }
         #expect(texts == ["1", "2", "2", "2"])
     }
 
-    @Test func theBodyOfARequestDecides() async throws {
+    @Test func requestBodyIsCompared() async throws {
         let loader = loader(try replay(Archives.firefox))
         func post(_ body: Body?) async throws -> String {
             let request = try Request("http://example.org/form", method: .post, body: body)
@@ -63,20 +63,20 @@ import Testing
                 && error.message.contains("POST 'http://example.org/form' with this body; the same request with another one"))
     }
 
-    @Test func aBodyThatCanBeReadOnlyOnceIsNotCompared() async throws {
+    @Test func oneTimeBodyIsNotCompared() async throws {
         let once = Body(length: 3, isRewindable: false) { () throws(LoadError) in try Body.text("a=3").makeReader() }
         let request = try Request("http://example.org/form", method: .post, body: once)
         #expect(String(decoding: try await loader(try replay(Archives.firefox)).data(for: request).0, as: UTF8.self) == "one")
     }
 
     /// The response has the requested URL, including its fragment.
-    @Test func aResponseHasTheFragmentOfItsRequest() async throws {
+    @Test func responseHasTheFragmentOfItsRequest() async throws {
         let loader = loader(try replay(Archives.chromium))
         #expect(try await loader.data(for: try Request("https://example.org/dot.gif#x")).1.url.fragment == "x")
         #expect(try await loader.data(for: try Request("https://example.org/home")).1.url.fragment == nil)
     }
 
-    @Test func whatIsMissingIsNamedWithWhatIsNear() async throws {
+    @Test func missingEntryErrorNamesSimilarEntries() async throws {
         let loader = loader(try replay(archive([("http://h/list?page=1", "x"), ("http://h/lost", "x"), ("http://other/", "x")])))
         let error = try await error(try Request("http://h/list?page=2"), from: loader)
         #expect(error.code == .notFound)
@@ -91,28 +91,28 @@ import Testing
 
     // MARK: The replayed events
 
-    @Test func aRedirectOfABrowserLeadsToTheNextEntry() throws {
+    @Test func redirectInABrowserArchiveLeadsToTheNextEntry() throws {
         let delegate = RecordingDelegate()
         loader(try replay(Archives.chromium)).task(for: try Request("https://example.org/"), delegate: delegate).resume()
         let home = try URLRecord(parsing: "https://example.org/home")
         #expect(delegate.events == [.redirect(home), .response(home), .data(Array("<b>é</b>".utf8)), .finished])
     }
 
-    @Test func aRedirectThatIsNotTakenIsAnAnswer() throws {
+    @Test func unfollowedRedirectIsTheResponse() throws {
         let delegate = RecordingDelegate()
         let loader = loader(try replay(Archives.chromium)) { $0.redirects.mode = .manual }
         loader.task(for: try Request("https://example.org/"), delegate: delegate).resume()
         #expect(delegate.events == [.response(try URLRecord(parsing: "https://example.org/")), .finished])
     }
 
-    @Test func eventsOfOtherProtocolsComeAsTheyWere() throws {
+    @Test func eventsOfOtherProtocolsAreReplayedUnchanged() throws {
         let delegate = RecordingDelegate()
         loader(try replay(Archives.events)).task(for: try Request("x:first"), delegate: delegate).resume()
         let second = try URLRecord(parsing: "x:second")
         #expect(delegate.events == [.redirect(second), .response(second), .data([0, 0xFF]), .data([0x80, 0x0A]), .trailers, .finished])
     }
 
-    @Test func failuresAreThoseThatWereRecorded() async throws {
+    @Test func recordedFailuresAreReplayed() async throws {
         let broken = try await error(try Request("x:broken"), from: loader(try replay(Archives.events)))
         #expect(broken == LoadError(.init(rawValue: 7), domain: "org.example.x", message: "it broke"))
         let unknown = try await error(try Request("https://nosuch.invalid/"), from: loader(try replay(Archives.chromium)))
@@ -126,14 +126,14 @@ import Testing
         (Archives.firefox, "http://example.org/unread", 0, "it has none of the 9 bytes ('Response bodies are not included.')"),
         (Archives.events, "x:cancelled", 2, "interrupted"),
     ])
-    func whatIsNotWholeFailsWhereItEnds(text: String, url: String, bytes: Int, words: String) throws {
+    func incompleteEntryFailsWhereItEnds(text: String, url: String, bytes: Int, words: String) throws {
         let delegate = RecordingDelegate()
         loader(try replay(text)).task(for: try Request(url), delegate: delegate).resume()
         #expect(delegate.body.count == bytes && delegate.error?.code == .truncated)
         #expect(delegate.error?.message == "the recording of '\(url)' is not whole: \(words); record it anew")
     }
 
-    @Test func aQuestionForAPasswordThatWasRecordedIsAnAnswer() async throws {
+    @Test func recordedPasswordChallengeIsTheResponse() async throws {
         let text = archive([("http://h/", "no")]).replacing("\"status\":200", with: "\"status\":401")
         let (body, response) = try await loader(try replay(text)).data(for: try Request("http://h/"))
         #expect(response.status?.code == 401 && Array(body) == Array("no".utf8))
@@ -141,13 +141,13 @@ import Testing
 
     // MARK: Time, pauses, stops
 
-    @Test func answersComeAtOnceUnlessASpeedIsGiven() throws {
+    @Test func responsesAreImmediateWithoutASpeed() throws {
         let (clock, delegate) = (ManualClock(), RecordingDelegate())
         loader(try replay(Archives.events, clock: clock)).task(for: try Request("x:first"), delegate: delegate).resume()
         #expect(delegate.events.last == .finished && clock.pendingAlarmCount == 0)
     }
 
-    @Test(arguments: [(1.0, 1), (2.0, 2), (0.5, -2)]) func timesAreThoseOfTheRecordingByTheSpeed(speed: Double, factor: Int) throws {
+    @Test(arguments: [(1.0, 1), (2.0, 2), (0.5, -2)]) func speedScalesTheRecordedTimes(speed: Double, factor: Int) throws {
         let (clock, delegate) = (ManualClock(), RecordingDelegate())
         let loader = loader(try replay(Archives.events, speed: speed, clock: clock))
         loader.task(for: try Request("x:first"), delegate: delegate).resume()
@@ -167,7 +167,7 @@ import Testing
         #expect(delegate.events.last == .finished)
     }
 
-    @Test(arguments: [nil, 1.0]) func aPauseHoldsTheRest(speed: Double?) throws {
+    @Test(arguments: [nil, 1.0]) func pauseHoldsTheRestBack(speed: Double?) throws {
         let clock = ManualClock()
         let delegate = RecordingDelegate { event, _ in event == .data([0, 0xFF]) ? .pause : .keepGoing }
         let task = loader(try replay(Archives.events, speed: speed, clock: clock)).task(for: try Request("x:second"), delegate: delegate)
@@ -178,23 +178,23 @@ import Testing
         #expect(delegate.events.last == .finished && delegate.body.count == 4)
     }
 
-    @Test(arguments: [nil, 1.0]) func aStopIsTheLastThatIsHeard(speed: Double?) throws {
-        let breaches = Mutex(0)
+    @Test(arguments: [nil, 1.0]) func noEventFollowsAStop(speed: Double?) throws {
+        let violationCount = Mutex(0)
         let clock = ManualClock()
         let delegate = RecordingDelegate { event, task in
             if event == .data([0, 0xFF]) { task.cancel() }
             return .keepGoing
         }
         let loader = loader(try replay(Archives.events, speed: speed, clock: clock)) {
-            $0.violationObserver = { _, _ in breaches.withLock { $0 += 1 } }
+            $0.violationObserver = { _, _ in violationCount.withLock { $0 += 1 } }
         }
         loader.task(for: try Request("x:second"), delegate: delegate).resume()
         clock.advance(by: .seconds(100))
         #expect(delegate.events.suffix(2) == [.data([0, 0xFF]), .failed(.cancelled)])
-        #expect(clock.pendingAlarmCount == 0 && breaches.withLock { $0 } == 0)
+        #expect(clock.pendingAlarmCount == 0 && violationCount.withLock { $0 } == 0)
     }
 
-    @Test func twoLoadsAtOnceHaveAnAnswerEach() throws {
+    @Test func twoConcurrentLoadsGetDifferentEntries() throws {
         let clock = ManualClock()
         let text = archive([("http://h/a", "1"), ("http://h/a", "2")]).replacing("}}},", with: "}},\"time\":20},").replacing(
             "}}}]", with: "}},\"time\":10}]")
@@ -207,7 +207,7 @@ import Testing
         #expect(delegates.map(\.text) == ["1", "2"])
     }
 
-    @Test func manyLoadsAtOnceShareTheAnswers() async throws {
+    @Test func manyConcurrentLoadsShareTheEntries() async throws {
         let count = 64
         let loader = loader(try replay(archive((0..<count).map { ("http://h/a", "\($0)") })))
         let texts = try await withThrowingTaskGroup(of: String.self) { group in

@@ -9,13 +9,13 @@ import Testing
 
 /// The comparison of a request with recorded requests. The known facts about both bodies decide.
 @Suite(.timeLimit(.minutes(2))) struct SentBodyTests {
-    private func exchange(_ body: Body?, _ answer: String = "answer") throws -> Exchange {
+    private func exchange(_ body: Body?, _ response: String = "answer") throws -> Exchange {
         var request = try Request("http://h/", method: .post, body: body)
         request.fields[.contentType] = "application/x-www-form-urlencoded"
         var exchange = Exchange(request, began: 0)
         if body != nil { exchange.note(sent: BodyCollector.contents(of: body)) }
         exchange.note(.response(Response(url: exchange.url, status: .ok)), at: .zero)
-        exchange.note(.data(Array(answer.utf8), count: answer.utf8.count), at: .zero)
+        exchange.note(.data(Array(response.utf8), count: response.utf8.count), at: .zero)
         exchange.note(.finished, at: .zero)
         return exchange
     }
@@ -33,7 +33,7 @@ import Testing
             (nil, nil, true), (nil, "", true), ("", nil, true), (nil, "abc", false), ("abc", nil, false), ("abc", "abc", true),
             ("abc", "abd", false), ("password=x", "password=another", true), ("password=x", nil, false), ("password=x", "", false),
         ] as [(String?, String?, Bool)], Recording.Form.allCases)
-    func aRequestIsTheSameInItsBody(row: (recorded: String?, sent: String?, isSame: Bool), form: Recording.Form) throws {
+    func requestsMatchIfTheirBodiesMatch(row: (recorded: String?, sent: String?, isSame: Bool), form: Recording.Form) throws {
         var recording = Recording()
         recording.add(try exchange(row.recorded.map { .text($0) }))
         let read = try Recording(parsing: recording.bytes(as: form))
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// The digest remains of a body that did not fit in the file.
-    @Test(arguments: Recording.Form.allCases) func aBodyThatIsLeftOutIsToldFromOthers(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func omittedBodyIsComparedByItsDigest(form: Recording.Form) throws {
         let text = "password=hidden&a=" + String(repeating: "x", count: 9000)
         var recording = Recording()
         recording.add(try exchange(.text(text), String(repeating: "y", count: 9000)))
@@ -66,7 +66,7 @@ import Testing
             (#""bodySize":0"#, "abc", false), (#""bodySize":-1"#, "abc", true), (#""bodySize":"""#, "abc", true), (#""x":0"#, "abc", true),
             (#""bodySize":0,"postData":{"mimeType":"","params":[]}"#, "abc", true),
         ] as [(String, String?, Bool)])
-    func theSizeAloneDecidesWhereNothingElseIsKnown(member: String, sent: String?, isSame: Bool) throws {
+    func onlyTheSizeIsComparedIfNothingElseIsKnown(member: String, sent: String?, isSame: Bool) throws {
         let entry = #"{"request":{"method":"POST","url":"http://h/",\#(member)},"response":{"status":200,"content":{"text":"answer"}}}"#
         let recording = try Recording(parsing: Array(#"{"log":{"entries":[\#(entry)]}}"#.utf8))
         #expect(try outcome(sent.map { .text($0) }, from: recording) == (isSame ? "answer" : "notFound"))
@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: [
         (307, "POST", "abc", "answer"), (307, "POST", "abcd", "notFound"), (303, "GET", nil, "answer"), (303, "GET", "abc", "notFound"),
     ])
-    func theBodyOfARedirectedRequestIsThatOfTheFirst(status: Int, method: String, sent: String?, outcome: String) throws {
+    func redirectThatKeepsTheMethodKeepsTheBody(status: Int, method: String, sent: String?, outcome: String) throws {
         let events = #"""
             {"event":"started","url":"http://h/a","method":"POST","bodyBytes":3},
             {"event":"redirect","status":\#(status),"url":"http://h/"},

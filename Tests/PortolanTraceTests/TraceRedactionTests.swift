@@ -24,7 +24,7 @@ import Testing
         "cookies", "credentials", "secrets", "xauthtoken", "X-Auth-User", "connect.sid", "db_pwd", "session_account", "mytokenvalue",
         "tokens[access]", "secretanswer", "X-Authentication",
     ])
-    func theseAreNamesOfSecrets(name: String) { #expect(SecretName.isSecret(name.utf8)) }
+    func nameOfASecretIsRecognized(name: String) { #expect(SecretName.isSecret(name.utf8)) }
 
     /// Paging tokens and counts are no secrets, because they distinguish requests and responses.
     @Test(arguments: [
@@ -38,7 +38,7 @@ import Testing
         "maxNewTokens", "maxnewtokens", "cache_read_input_tokens", "prompt_tokens_details", "allow_cookies", "nextSyncToken",
         "nextpagetoken", "bypass", "passenger", "keyboard", "assessment", "monkey", "cookiecutter_url", "token-type",
     ])
-    func theseAreNot(name: String) { #expect(!SecretName.isSecret(name.utf8)) }
+    func otherNameIsNotASecret(name: String) { #expect(!SecretName.isSecret(name.utf8)) }
 
     @Test(arguments: [
         ("http://u:p@h/a", "http://h/a"), ("http://h/?a=1&token=abc/d==&b=2#x", "http://h/?a=1&token=REDACTED&b=2#x"),
@@ -56,7 +56,7 @@ import Testing
         ("http://h/?p=%7B%22a%22:%22b=c%22,%22token%22:%22x%22%7D&q=1", "http://h/?p=REDACTED&q=1"),
         ("http://h/?cookies=on&tokens_used=3", "http://h/?cookies=on&tokens_used=3"),
     ])
-    func urlsHaveNone(text: String, redacted: String) throws {
+    func secretsInURLsAreRedacted(text: String, redacted: String) throws {
         let url = redaction.url(try URLRecord(parsing: text))
         #expect(url.description == redacted)
         #expect(redaction.url(url) == url)
@@ -119,7 +119,7 @@ import Testing
             "payload=REDACTED&other=%7B%22a%22%3A1%7D"
         ),
     ])
-    func bodiesThatAreSentHaveNone(type: String, body: String, redacted: String) throws {
+    func secretsInSentBodiesAreRedacted(type: String, body: String, redacted: String) throws {
         let fields: HTTPFields = type.isEmpty ? [:] : [.contentType: type]
         let once = redaction.sentBody(Array(body.utf8), of: fields)
         #expect(String(decoding: once, as: UTF8.self) == redacted)
@@ -134,7 +134,7 @@ import Testing
         (#"{"u":"http%3A%2F%2Fu%3Ax%40h"}"#, #"{"u":"http%3A%2F%2F*****%40h"}"#),
         ("[x]=1&password=x", "[x]=1&password=*"),
     ])
-    func bodiesThatCameKeepTheirLength(body: String, redacted: String) throws {
+    func redactedResponseBodiesKeepTheirLength(body: String, redacted: String) throws {
         var exchange = Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0)
         exchange.note(.response(Response(url: exchange.url)), at: .zero)
         let bytes = Array(body.utf8)
@@ -149,7 +149,7 @@ import Testing
             #"attachment; filename="http://u:hidden@h""#, #"attachment; filename="http:\/\/u:hidden@h\/x""#,
             #"attachment; filename="postgres:\/\/u:hidden@h""#, "attachment; filename*=utf-8''http%3A%2F%2Fu%3Ahidden%40h",
         ])
-    func aResponseHasNone(keepsSecrets: Bool, disposition: String) throws {
+    func passwordsInResponsesAreRemoved(keepsSecrets: Bool, disposition: String) throws {
         for name in ["u:hidden@h", "http://u:hidden@h", "http:u:hidden@h"] {
             let url = try URLRecord(parsing: "http://h/http%3A%2F%2Fu%3Ahidden%40h%2F")
             let response = Redaction(keepsSecrets: keepsSecrets).response(
@@ -164,11 +164,11 @@ import Testing
         #expect(redaction.response(plain).suggestedFilename == "me@home 1.txt")
     }
 
-    @Test func aFieldOfJSONHasNone() {
+    @Test func secretsInJSONFieldsAreRedacted() {
         #expect(redaction.fields([.userAgent: #"{"token":"x"}"#]).map(\.value) == [#"{"token":"REDACTED"}"#])
     }
 
-    @Test func aReasonPhraseHasNone() throws {
+    @Test func secretsInReasonPhrasesAreRedacted() throws {
         let status = HTTPResponse.Status(code: 302, reasonPhrase: "Go to //us er:hidden@h/?token=hidden")
         let response = redaction.response(Response(url: try URLRecord(parsing: "http://h/"), status: status))
         #expect(response.status?.reasonPhrase.contains("hidden") == false)
@@ -195,7 +195,7 @@ import Testing
         return exchange
     }
 
-    @Test(arguments: Recording.Form.allCases) func aRecordingHasThemOnRequestOnly(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func recordingKeepsSecretsOnlyOnRequest(form: Recording.Form) throws {
         var recording = Recording()
         recording.add(try exchange())
         let text = String(decoding: recording.bytes(as: form), as: UTF8.self)
@@ -207,7 +207,7 @@ import Testing
     }
 
     /// A secret may be different each time.
-    @Test(arguments: Recording.Form.allCases) func whatIsLeftOutIsNotCompared(form: Recording.Form) throws {
+    @Test(arguments: Recording.Form.allCases) func redactedSecretsAreNotCompared(form: Recording.Form) throws {
         var recording = Recording()
         recording.add(try exchange())
         let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
@@ -226,7 +226,7 @@ import Testing
     }
 
     /// Secrets that are in the recording are compared.
-    @Test func whatIsInItIsCompared() throws {
+    @Test func keptSecretsAreCompared() throws {
         var recording = Recording()
         for token in ["one", "two"] {
             var exchange = Exchange(.get, try URLRecord(parsing: "http://h/?token=\(token)"), began: 0)
@@ -247,7 +247,7 @@ import Testing
         "[\"http:a@b?x=%25\",", "a={", "a={\"b\":[", "%2540", "\\u0040", "http:a=%40", "[", "{\"token\":", "\"\\", "?a=%25", "a=%25?",
         "--b\n", "{\"a\":1,", "&token=", "-1",
     ])
-    func hostileBodiesTakeNoLongerThanTheirLength(piece: String) {
+    func hostileBodiesAreRedactedInLinearTime(piece: String) {
         let bytes = Array(String(repeating: piece, count: 30_000 / piece.utf8.count).utf8)
         for type in ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "multipart/mixed", ""] {
             _ = redaction.sentBody(bytes, of: [.contentType: type])

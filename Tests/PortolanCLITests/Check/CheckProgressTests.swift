@@ -9,14 +9,14 @@ import Testing
         CheckProgress.line(made, of: total, failures: failures, columns: columns)
     }
 
-    @Test func itCountsWhatIsMadeAndWhatFailed() {
+    @Test func lineCountsChecksAndFailures() {
         #expect(line(5, of: 10) == "[====================>                   ]  5 of 10 checks")
         #expect(line(10, of: 10, failures: 2).hasSuffix("=]  10 of 10 checks, 2 failed"))
         #expect(line(0, of: 0).hasSuffix("=]  0 of 0 checks"))
     }
 
     @Test(arguments: [0, 1, 2, 10, 20, 30, 41, 60, 200])
-    func itIsNeverAsWideAsTheTerminal(columns: Int) {
+    func lineIsNarrowerThanTheTerminal(columns: Int) {
         #expect(line(123, of: 150, failures: 17, columns: columns).count <= max(0, columns - 1))
     }
 }

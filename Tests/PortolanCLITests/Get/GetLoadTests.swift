@@ -35,7 +35,7 @@ import Testing
         return unsafe client.didLoad(span.bytes)
     }
 
-    @Test func everythingIsToldInOrder() throws {
+    @Test func eventsAreReportedInOrder() throws {
         let (log, failure) = try load { client, request in
             client.didReach(.connected)
             client.didReceiveInterim(Response(url: request.url, status: .earlyHints))
@@ -55,7 +55,7 @@ import Testing
             ])
     }
 
-    @Test func theHeadIsWrittenBeforeTheBody() throws {
+    @Test func headIsWrittenBeforeTheBody() throws {
         let (log, _) = try load(includesHead: true) { client, request in
             _ = client.didReceive(
                 Response(url: request.url, expectedLength: 1, status: .notFound, fields: [.age: "1"]), storage: .notAllowed)
@@ -65,7 +65,7 @@ import Testing
         #expect(log.dropFirst(2).prefix(3) == ["begin", "write 404 Not Found\nage: 1\ncontent-length: 1\n\n", "write b"])
     }
 
-    @Test func aHandlersBodyForHEADIsNotWritten() throws {
+    @Test func bodyOfAResponseToHEADIsNotWritten() throws {
         let (log, failure) = try load(includesHead: true, method: .head) { client, request in
             _ = client.didReceive(Response(url: request.url, expectedLength: 1), storage: .notAllowed)
             #expect(Self.deliver("b", to: client) == .keepGoing)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [(true, "age: a\\u{9b}31m"), (false, "age: a\u{9B}31m")])
-    func aTerminalGetsNoControlCharacter(isTerminal: Bool, line: String) throws {
+    func controlCharactersAreEscapedForATerminal(isTerminal: Bool, line: String) throws {
         let field = try #require(HTTPField(name: .age, latin1: "a\u{9B}31m"))
         var fields = HTTPFields()
         fields.append(field)
@@ -106,7 +106,7 @@ import Testing
         #expect(failure?.message?.hasSuffix(end) == true)
     }
 
-    @Test func aLoadThatBreaksOffAbandonsItsOutput() throws {
+    @Test func failedLoadAbandonsItsOutput() throws {
         let (log, failure) = try load { client, request in
             _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
             _ = Self.deliver("b", to: client)
@@ -117,7 +117,7 @@ import Testing
         #expect(log.suffix(2) == ["write b", "abandon"])
     }
 
-    @Test func anOutputThatFailsStopsTheHandler() throws {
+    @Test func failingOutputStopsTheHandler() throws {
         let broken = Failure(.writeFailed, "full")
         let (log, failure) = try load(RecordingOutput(failure: broken)) { client, request in
             _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
@@ -127,7 +127,7 @@ import Testing
         #expect(log.last == "abandon")
     }
 
-    @Test func redirectsAreToldAndCounted() throws {
+    @Test func redirectsAreReportedAndCounted() throws {
         let (log, failure) = try load { client, request in
             if request.url.path == "/" {
                 var next = request
@@ -142,7 +142,7 @@ import Testing
         #expect(log == ["started test", "redirected x://h/b", "response 0", "begin", "complete", "finished 0 1"])
     }
 
-    @Test func loadsInsideAreTold() throws {
+    @Test func nestedLoadsAreReported() throws {
         let (log, failure) = try load { client, request in
             if request.url.path == "/" {
                 guard let inner = try? Request("x://h/inner") else { return }
@@ -162,21 +162,21 @@ import Testing
     }
 
     /// A server that accepts no password and sends challenges until the answer is not a credential.
-    @Test func aPasswordIsSentOnceAndThenTheLoadFails() throws {
+    @Test func refusedPasswordIsNotSentAgain() throws {
         let (log, failure) = try load(hasPasswords: true) { client, request in
-            @Sendable func ask(_ failures: Int) {
+            @Sendable func sendChallenge(_ failures: Int) {
                 let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", realm: "r")
                 client.didReceive(
                     AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
                         switch answer {
                         case .use(let credential):
                             #expect(credential == .password(user: "u", password: "p"))
-                            ask(failures + 1)
+                            sendChallenge(failures + 1)
                         default: client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
                         }
                     })
             }
-            ask(0)
+            sendChallenge(0)
         }
         #expect(log == ["started test", "challenged h 0 answered", "challenged h 1 refused", "abandon"])
         #expect(failure?.status == .notAuthenticated)

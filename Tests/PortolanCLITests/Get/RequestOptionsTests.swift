@@ -13,14 +13,14 @@ import Testing
         return try options.request(for: url, sending: options.body())
     }
 
-    @Test func dataAreAFormByPOST() throws {
+    @Test func dataOptionPostsAForm() throws {
         let request = try request("-d", "a=1", "-d", "b")
         #expect(request.method == .post)
         #expect(request.body?.length == 5)
         #expect(request.fields == [.contentType: "application/x-www-form-urlencoded"])
     }
 
-    @Test func whatIsSaidReplacesWhatIsAssumed() throws {
+    @Test func explicitOptionsReplaceTheDefaults() throws {
         #expect(try request("-d", "a", "-X", "PATCH").method == .patch)
         #expect(try request("-d", "a", "-H", "content-type: text/plain").fields == [.contentType: "text/plain"])
         #expect(try request("-d", "a", "-H", "Content-Type:").fields.isEmpty)
@@ -32,7 +32,7 @@ import Testing
         #expect(try request("-H", "A: 1", "-H", "a:2").fields[values: name] == ["1", "2"])
     }
 
-    @Test func codedBodiesAreAskedFor() throws {
+    @Test func codedOptionRequestsContentCodings() throws {
         let request = try request("--coded")
         #expect(request[DisablesContentDecoding.self] == true)
         #expect(request.fields == [.acceptEncoding: "gzip, deflate"])
@@ -50,11 +50,11 @@ import Testing
     }
 
     @Test(arguments: [["-T", "f", "-d", "x"], ["-T", "f", "-I"], ["-I", "-d", "x"], ["-H", "x"], ["-H", ": v"], ["-H", "a b;"]])
-    func whatExcludesEachOtherIsRefused(arguments: [String]) {
+    func invalidOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try RequestOptions.parse(arguments) }
     }
 
-    @Test func anOmittedFieldIsNotSentByItself() throws {
+    @Test func omittedFieldIsNotAddedByDefault() throws {
         var configuration = HTTPConfiguration()
         try RequestOptions.parse(["-H", "user-agent:", "-H", "Accept: ", "-H", "Accept-Encoding:", "-H", "Expect:"]).adjust(&configuration)
         #expect(configuration.userAgent == nil && configuration.accept == nil && !configuration.asksForContentCodings)
@@ -71,19 +71,19 @@ import Testing
     ])
     func aFieldHasANameAndAValue(text: String, name: String, value: String) throws {
         guard case .field(let field)? = FieldArgument(text) else {
-            Issue.record("no field")
+            Issue.record("the argument is not parsed as a field")
             return
         }
         #expect(field.name.rawName == name && field.value == value)
     }
 
     @Test(arguments: ["A:", "A: ", "A:\t"])
-    func withoutAValueItIsOmitted(text: String) throws {
+    func fieldWithoutAValueIsOmitted(text: String) throws {
         #expect(FieldArgument(text) == .omission(try #require(HTTPField.Name("a"))))
     }
 
     @Test(arguments: ["", "A", ";", ":", "A b: c", "A: b\nC: d", "A: \u{0}", "A:;\r"])
-    func whatIsNoneIsRefused(text: String) {
+    func invalidFieldIsRefused(text: String) {
         #expect(FieldArgument(text) == nil)
     }
 }

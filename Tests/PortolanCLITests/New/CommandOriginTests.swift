@@ -16,28 +16,28 @@ import Testing
         for name in names { try folder.write([], to: name) }
     }
 
-    @Test func aCommandThatWasBuiltInACheckoutKnowsIt() throws {
-        try make("house/Sources/CPortolan/include/portolan/portolan.h", "house/Package.swift", "house/.build/debug/portolan")
-        let origin = CommandOrigin(executable: folder.path(of: "house/.build/debug/portolan"))
-        #expect(origin.source == .checkout(folder.path(of: "house")))
-        #expect(origin.command == folder.path(of: "house/.build/debug/portolan"))
+    @Test func commandBuiltInACheckoutFindsTheCheckout() throws {
+        try make("checkout/Sources/CPortolan/include/portolan/portolan.h", "checkout/Package.swift", "checkout/.build/debug/portolan")
+        let origin = CommandOrigin(executable: folder.path(of: "checkout/.build/debug/portolan"))
+        #expect(origin.source == .checkout(folder.path(of: "checkout")))
+        #expect(origin.command == folder.path(of: "checkout/.build/debug/portolan"))
     }
 
-    @Test func anInstalledCommandKnowsItsPrefix() throws {
+    @Test func installedCommandFindsItsPrefix() throws {
         try make("usr/include/portolan/portolan.h", "usr/lib/portolan/portolan")
         let origin = CommandOrigin(executable: folder.path(of: "usr/lib/portolan/portolan"))
         #expect(origin.source == .installed(prefix: folder.path(of: "usr")))
         #expect(origin.command == folder.path(of: "usr/bin/portolan"))
     }
 
-    @Test func aCommandAloneLeavesItToPkgConfig() throws {
+    @Test func commandElsewhereHasNoSource() throws {
         try make("bin/portolan")
         let origin = CommandOrigin(executable: folder.path(of: "bin/portolan"))
         #expect(origin.source == .elsewhere && origin.command == folder.path(of: "bin/portolan"))
     }
 
     /// make or a shell would interpret these characters.
-    @Test(arguments: ["a'b", "a$b", "a\"b", "a#b", "a\\b", "a\nb", "a:b", "a`b", "a(b"]) func pathsThatMeanMoreAreNotWrittenDown(
+    @Test(arguments: ["a'b", "a$b", "a\"b", "a#b", "a\\b", "a\nb", "a:b", "a`b", "a(b"]) func pathsWithSpecialCharactersAreNotUsed(
         name: String
     )
         throws

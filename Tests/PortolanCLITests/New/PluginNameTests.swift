@@ -10,7 +10,7 @@ import Testing
         ("view-source", "org.example.view-source", "ViewSource"), ("a+b.c", "org.example.a-b-c", "ABC"), ("a-", "org.example.a-", "A"),
         ("a+-2", "org.example.a--2", "A2"),
     ])
-    func otherNamesFollowFromTheScheme(text: String, identifier: String, title: String) throws {
+    func identifierAndTitleFollowFromTheScheme(text: String, identifier: String, title: String) throws {
         let name = try PluginName(parsing: text)
         #expect([name.scheme, name.identifier, name.title] == [text, identifier, title])
     }
@@ -22,11 +22,11 @@ import Testing
         ("portolan", .package),
         (String(repeating: "a", count: 65), .tooLong),
     ])
-    func whatIsNoSchemeOfAPluginsIsRefused(text: String, problem: PluginName.Problem) {
+    func invalidOrReservedNameIsRefused(text: String, problem: PluginName.Problem) {
         #expect(throws: problem) { try PluginName(parsing: text) }
     }
 
-    @Test func theLongestNameIsTaken() throws {
+    @Test func longestNameIsAccepted() throws {
         #expect(try PluginName(parsing: String(repeating: "a", count: 64)).scheme.count == 64)
     }
 }

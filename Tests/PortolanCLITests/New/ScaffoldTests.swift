@@ -18,19 +18,19 @@ import Testing
     /// The origin of a command in a checkout.
     private func makeOrigin() throws -> CommandOrigin {
         for name in ["Sources/CPortolan/include/portolan/portolan.h", "Package.swift", "PluginKit/Package.swift"] {
-            try folder.write([], to: "house/\(name)")
+            try folder.write([], to: "checkout/\(name)")
         }
-        return CommandOrigin(executable: folder.path(of: "house/.build/debug/portolan"))
+        return CommandOrigin(executable: folder.path(of: "checkout/.build/debug/portolan"))
     }
 
     private func files(_ language: PluginLanguage) throws -> [String: Scaffold.File] {
         let scaffold = try Scaffold(name, in: language, from: makeOrigin())
         let files = Dictionary(scaffold.files.map { ($0.path, $0) }) { first, _ in first }
-        #expect(files.count == scaffold.files.count, "two files have one path")
+        #expect(files.count == scaffold.files.count, "two files have the same path")
         return files
     }
 
-    @Test(arguments: PluginLanguage.allCases) func eachHasAManifestThatIsRead(language: PluginLanguage) throws {
+    @Test(arguments: PluginLanguage.allCases) func eachLanguageHasAValidManifest(language: PluginLanguage) throws {
         let files = try files(language)
         let text = try #require(files["view-source.plugin.json"]?.text)
         let manifest = try PluginManifest(parsing: Array(text.utf8), path: "view-source.plugin.json")
@@ -41,7 +41,7 @@ import Testing
         #expect(files["test.sh"]?.isExecutable == true && files["README.md"] != nil && files["Makefile"] != nil)
     }
 
-    @Test func theSwiftOneExportsOneSymbolOfTheKits() throws {
+    @Test func swiftPluginExportsOneSymbol() throws {
         let files = try files(.swift)
         let source = try #require(files["Sources/ViewSourcePlugin/ViewSourceSchemeHandler.swift"]?.text)
         #expect(source.contains("struct ViewSourceSchemeHandler: PluginHandler") && source.contains("schemes: [\"view-source\"]"))
@@ -53,18 +53,18 @@ import Testing
     }
 
     /// A type with the name of the protocol could not conform to the protocol.
-    @Test func noNameMakesAHandlerOfTheKitsProtocolsName() throws {
+    @Test func handlerNameDiffersFromTheProtocolOfTheKit() throws {
         let scaffold = try Scaffold(PluginName(parsing: "plugin"), in: .swift, from: makeOrigin())
         #expect(scaffold.files.contains { $0.text.contains("struct PluginSchemeHandler: PluginHandler") })
     }
 
-    @Test func theKitIsTheCheckoutsByItsPath() throws {
+    @Test func checkoutUsesItsOwnKit() throws {
         let package = try #require(files(.swift)["Package.swift"]?.text)
-        #expect(package.contains("?? \"\(folder.path(of: "house/PluginKit"))\""), "\(package)")
+        #expect(package.contains("?? \"\(folder.path(of: "checkout/PluginKit"))\""), "\(package)")
         #expect(package.contains("[.package(name: \"portolan\", path: kit)]") && !package.contains("url:"), "\(package)")
     }
 
-    @Test func theKitIsTheInstalledOneByItsPath() throws {
+    @Test func installedCommandUsesTheInstalledKit() throws {
         for name in ["include/portolan/portolan.h", "share/portolan/PluginKit/Package.swift"] { try folder.write([], to: "usr/\(name)") }
         let origin = CommandOrigin(executable: folder.path(of: "usr/lib/portolan/portolan"))
         let scaffold = try Scaffold(name, in: .swift, from: origin)
@@ -72,7 +72,7 @@ import Testing
         #expect(package.contains("?? \"\(folder.path(of: "usr/share/portolan/PluginKit"))\""), "\(package)")
     }
 
-    @Test func withoutAKitNoPluginInSwiftIsWritten() throws {
+    @Test func swiftPluginNeedsAKit() throws {
         try folder.write([], to: "usr/include/portolan/portolan.h")
         for executable in [nil, folder.path(of: "portolan"), folder.path(of: "usr/lib/portolan/portolan")] {
             let origin = CommandOrigin(executable: executable)
@@ -84,14 +84,14 @@ import Testing
         }
     }
 
-    @Test func withoutHeadersNoPluginInCIsWritten() throws {
+    @Test func cPluginNeedsHeaders() throws {
         for executable in [nil, folder.path(of: "portolan")] {
             let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .c, from: CommandOrigin(executable: executable)) }
             #expect(failure?.status == .notOffered && failure?.message?.contains("make install") == true)
         }
     }
 
-    @Test func filesLieInANewFolder() throws {
+    @Test func filesAreWrittenToANewFolder() throws {
         let scaffold = try Scaffold(name, in: .swift, from: makeOrigin())
         try scaffold.write(to: folder.path(of: "new"))
         for file in scaffold.files {
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func whatExistsIsLeftAsItIs() throws {
+    @Test func existingFolderIsUnchanged() throws {
         try folder.write([1], to: "old/Makefile")
         let scaffold = try Scaffold(name, in: .binding, from: CommandOrigin(executable: nil))
         let path = folder.path(of: "old")
@@ -113,7 +113,7 @@ import Testing
         #expect(FileSystem.kind(at: "\(path)/Makefile") != nil && FileSystem.kind(at: "\(path)/README.md") == nil)
     }
 
-    @Test func whatCannotBeWrittenLeavesNothing() throws {
+    @Test func failedWriteLeavesNothing() throws {
         let nameThatIsTooLong = String(repeating: "x", count: 300)
         let scaffold = Scaffold(
             files: [Scaffold.File(path: "a/b", text: "text"), Scaffold.File(path: nameThatIsTooLong, text: "")])

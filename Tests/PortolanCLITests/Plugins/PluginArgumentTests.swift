@@ -11,18 +11,18 @@ import Testing
         ("org.x:a=b=c:d", ["org.x", "a", "b=c:d"]),
         ("org.x:a:b=c", ["org.x", "a:b", "c"]), ("org.x:n= é ", ["org.x", "n", " é "]),
     ])
-    func identifierNameAndValueAreTakenApart(text: String, parts: [String]) throws {
+    func settingArgumentIsSplitIntoIdentifierNameAndValue(text: String, parts: [String]) throws {
         let setting = try #require(PluginSettingArgument(argument: text))
         #expect([setting.identifier, setting.name, setting.value] == parts)
     }
 
     @Test(arguments: ["", ":", "=", "org.x", "org.x:name", "org.x=name:value", ":name=value", "org.x:=value", "org.x:"])
-    func whatIsNoSettingIsRefused(text: String) {
+    func invalidSettingArgumentIsRefused(text: String) {
         #expect(PluginSettingArgument(argument: text) == nil)
     }
 }
 
-@Suite struct StrayMentionTests {
+@Suite struct UnusablePluginMentionTests {
     private static func problems(_ count: Int) -> [PluginProblem] {
         let path = PluginSearchPath((0..<count).map { "relative-\($0)" })
         return PluginCatalogue(searching: path, policy: PluginPolicy()).strays
@@ -32,14 +32,14 @@ import Testing
     private let words =
         "no handler; what is installed cannot all be used: relative-0: a folder to be searched is named by an absolute path; write it so"
 
-    @Test func whereNobodyServesASchemeWhatCannotBeUsedIsNamed() {
+    @Test func unsupportedSchemeMentionsUnusablePlugins() {
         #expect(noHandler.mentioning([]) == noHandler)
         #expect(noHandler.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, words, code: "unsupportedScheme"))
         #expect(
             noHandler.mentioning(Self.problems(3)).message == words + "; 'portolan plugins list' names 2 more")
     }
 
-    @Test func otherFailuresStandAlone() {
+    @Test func otherFailuresMentionNoPlugins() {
         let failure = Failure(.badURL, "bad", code: "badURL")
         #expect(failure.mentioning(Self.problems(2)) == failure)
     }

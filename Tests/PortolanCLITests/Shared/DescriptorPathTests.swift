@@ -8,16 +8,16 @@ import Testing
 
 @Suite struct DescriptorPathTests {
     @Test(arguments: ["/dev/fd/7", "/proc/self/fd/7", "/proc/thread-self/fd/7", "/proc/self/task/../fd/7", "//dev//fd//7", "/dev/./fd/7"])
-    func aDescriptorOfThisProcessIsNamed(path: String) {
+    func pathOfADescriptorOfThisProcessIsRecognized(path: String) {
         #expect(DescriptorPath(path).map { [$0.number: $0.isOwn] } == [7: true])
     }
 
-    @Test func standardOutputHasANameOfItsOwn() {
+    @Test func standardStreamsAreRecognized() {
         #expect(DescriptorPath("/dev/stdout") == .standardOutput)
         #expect(DescriptorPath("/dev/stderr")?.number == 2)
     }
 
-    @Test func aLinkLeadsToADescriptor() throws {
+    @Test func linkToADescriptorIsRecognized() throws {
         let folder = try TemporaryFolder()
         for (name, destination) in [("file", "/dev/fd/7"), ("second", "file"), ("folder", "/proc/self/fd"), ("loop", "loop")] {
             try folder.makeLink(name, to: destination)
@@ -26,7 +26,7 @@ import Testing
         #expect(DescriptorPath(folder.path(of: "loop")) == nil)
     }
 
-    @Test func aFolderThatIsOnlyCalledSoHasNoDescriptors() throws {
+    @Test func folderNamedLikeProcHasNoDescriptors() throws {
         let folder = try TemporaryFolder()
         try folder.write([], to: "12/fd/7")
         #expect(DescriptorPath(folder.path(of: "12/fd/7")) == nil)
@@ -36,7 +36,7 @@ import Testing
         "", "/", "7", "/dev/null", "/dev/fd", "/dev/fd/", "/dev/fd/07", "/dev/fd/+7", "/dev/fd/-1", "/dev/fd/..", "/dev/fd/99999999999",
         "/proc/self/fdinfo/7", "/proc/self/fd/7/x", "/nosuch/fd/7", "/dev/stdout/",
     ])
-    func otherPathsNameNone(path: String) {
+    func otherPathsNameNoDescriptor(path: String) {
         #expect(DescriptorPath(path) == nil)
     }
 }

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: StdioRequest.operations)
-    func everyOperationIsNamed(operation: String) {
+    func everyStdioOperationIsDocumented(operation: String) {
         #expect(lines.contains { $0.contains("\"\(operation)\"") })
     }
 }

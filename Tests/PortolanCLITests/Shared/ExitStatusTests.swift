@@ -6,12 +6,12 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct ExitStatusTests {
-    @Test func everyPublishedCodeHasAStatusOfItsOwnEntry() {
+    @Test func everyPublishedCodeHasAnExitStatus() {
         #expect(Set(ExitStatus.statuses.keys) == Set(LoadError.Code.published.map(\.code)))
     }
 
     @Test(arguments: LoadError.Code.published.map(\.code))
-    func everyErrorExitsWithAListedStatusThatIsNotSuccess(code: LoadError.Code) {
+    func everyErrorHasAListedExitStatusOtherThanSuccess(code: LoadError.Code) {
         let status = ExitStatus(LoadError(code, message: ""))
         #expect(ExitStatus.all.contains(status))
         #expect((1...255).contains(status.code))
@@ -39,14 +39,14 @@ import Testing
         #expect(ExitStatus(LoadError(code, message: "")).code == status)
     }
 
-    @Test func whyATargetOfARedirectIsRefusedDecidesTheStatus() {
+    @Test func causeOfARefusedRedirectDecidesTheStatus() {
         for (cause, status) in [(LoadError.Code.unsupportedScheme, Int32(1)), (.badURL, 3)] {
             let error = LoadError(.badRedirect, message: "x", cause: LoadError(cause, message: "y"))
             #expect(ExitStatus(error).code == status)
         }
     }
 
-    @Test func aPluginsOwnCodesHaveOneStatus() {
+    @Test func pluginErrorsHaveOneStatus() {
         #expect(ExitStatus(LoadError(.notFound, domain: "org.example", message: "")) == .pluginError)
         #expect(ExitStatus(LoadError(LoadError.Code(rawValue: 77), message: "")) == .unknown)
     }

@@ -7,12 +7,12 @@ import Testing
 
 @Suite struct FailureTests {
     @Test(arguments: [("outer: inner", "outer: inner"), ("outer", "outer: inner"), ("inner", "inner")])
-    func eachCauseIsToldOnce(message: String, line: String) {
+    func eachCauseIsReportedOnce(message: String, line: String) {
         let error = LoadError(.pluginRefused, message: message, cause: LoadError(.badRequest, message: "inner"))
         #expect(Failure(error).message == line)
     }
 
-    @Test func layersThatSayTheSameAreToldOnce() {
+    @Test func equalLayersAreReportedOnce() {
         let one = LoadError(.badRequest, message: "layer", cause: LoadError(.badRequest, message: "inner"))
         let two = LoadError(.badRequest, message: "layer", cause: LoadError(.badRequest, message: "layer", cause: one))
         #expect(Failure(two).message == "layer: inner")

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct FolderLockTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)").path
 
-    @Test func oneHasItAtATime() throws {
+    @Test func lockHasOneHolder() throws {
         try FileSystem.makeFolder(folder)
         defer { FileSystem.removeFolder(folder) }
         let first = FolderLock(ofFolderWith: folder + "/a.har")
@@ -23,7 +23,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
     }
 
-    @Test func whereThereIsNoFolderThereIsNone() {
+    @Test func missingFolderHasNoLock() {
         let isRefused = FolderLock(ofFolderWith: folder + "/a.har", wait: .zero) == nil
         #expect(isRefused)
     }

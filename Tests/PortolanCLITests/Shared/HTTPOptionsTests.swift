@@ -20,7 +20,7 @@ import Testing
         #expect(configuration.allowsHTTP2 && configuration.connections == other.connections)
     }
 
-    @Test func certificatesAreNamedByTheirFiles() throws {
+    @Test func tlsOptionsNameFiles() throws {
         let tls = try configuration("--cacert", "ca.pem", "--cert", "me.pem", "--key", "me.key", "--pass", "s3cr3t", "-k").tls
         #expect(tls.trustRoots == .only([.file(path: "ca.pem")]))
         #expect(tls.identity == ClientIdentity(certificatePath: "me.pem", keyPath: "me.key", passphrase: "s3cr3t"))
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// curl's `--cert FILE:PASSPHRASE`
-    @Test func aPassphraseBehindTheFileIsAnotherOptions() throws {
+    @Test func passphraseInTheSyntaxOfCurlIsRefused() throws {
         let folder = try TemporaryFolder()
         let path = folder.path(of: "me.p12")
         #expect(FileManager.default.createFile(atPath: path, contents: nil))
@@ -39,10 +39,10 @@ import Testing
         let odd = folder.path(of: "me.p12:odd")
         #expect(FileManager.default.createFile(atPath: odd, contents: nil))
         #expect(try configuration("--cert", odd).tls.identity == ClientIdentity(certificatePath: odd))
-        #expect(try configuration("--cert", "\(folder.path):x").tls.identity != nil, "a folder is no certificate")
+        #expect(try configuration("--cert", "\(folder.path):x").tls.identity != nil, "a folder is not a certificate")
     }
 
-    @Test func aProxyTakesThePlaceOfTheEnvironments() throws {
+    @Test func proxyOptionReplacesTheEnvironment() throws {
         #expect(try configuration("-x", "socks5h://h:1").proxies == .proxy("socks5h://h:1"))
         #expect(try configuration("--proxy", "h", "--noproxy", "a,b").proxies == .proxy("h", except: "a,b"))
         #expect(try configuration("--proxy", "").proxies == .direct)
@@ -50,7 +50,7 @@ import Testing
         #expect(try configuration("--noproxy", "*").proxies == .direct)
     }
 
-    @Test func connectionsAreAsTheyWereAskedFor() throws {
+    @Test func connectionOptionsAreApplied() throws {
         let configuration = try configuration("--connect-timeout", "0.5", "--http1.1", "--http2")
         #expect(configuration.connections.connectTimeout == .milliseconds(500))
         #expect(!configuration.allowsHTTP2)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--noproxy", "h"], ["--connect-timeout", "x"]])
-    func whatMeansNothingIsRefused(arguments: [String]) {
+    func invalidOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try HTTPOptions.parse(arguments) }
     }
 }

@@ -14,7 +14,7 @@ import Testing
         return AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { _ in }
     }
 
-    @Test func aProxysPasswordIsForProxiesAlone() {
+    @Test func proxyPasswordIsOnlyForProxies() {
         let passwords = PasswordAnswer(argument: "u:p:q", for: .proxy)
         #expect(passwords.evaluate(challenge("h")) == .leftAlone)
         #expect(passwords.evaluate(challenge("any", isProxy: true)) == .answered)
@@ -26,7 +26,7 @@ import Testing
         PasswordAnswer(user: "u", password: "p", for: try URLRecord(parsing: url))
     }
 
-    @Test func theHostOfTheURLGetsThem() throws {
+    @Test func passwordIsSentOnlyToTheHostOfTheURL() throws {
         let passwords = try passwords(for: "http://h/")
         #expect(passwords.evaluate(challenge("H", port: 80)) == .answered)
         #expect(passwords.evaluate(challenge("other")) == .leftAlone)
@@ -45,12 +45,12 @@ import Testing
             ("gzip:https://h/x", "https", 443, true), ("gzip:https://h/x", "http", 443, false), ("gzip:https://h/x", "https", 444, false),
             ("a:b:http://h:1/x", "http", 1, true), ("zip:x", "http", 80, true),
         ] as [(String, String, Int?, Bool)])
-    func theyAreForOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isMeant: Bool) throws {
+    func passwordIsForOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isSent: Bool) throws {
         let verdict = try passwords(for: url).evaluate(challenge(port: port, scheme: scheme))
-        #expect(verdict == (isMeant ? .answered : .leftAlone))
+        #expect(verdict == (isSent ? .answered : .leftAlone))
     }
 
-    @Test func theRefusalOfAProxyHasTheCodeOfItsConnection() {
+    @Test func proxyRefusalKeepsTheErrorCodeOfItsConnection() {
         let space = challenge(isProxy: true).protectionSpace
         let error = LoadError(.socksFailed, message: "no")
         let refusal = PasswordAnswer.refusal(
@@ -58,26 +58,26 @@ import Testing
         #expect(refusal.code == .socksFailed)
     }
 
-    @Test func wrongOnesAreNotSentAgain() throws {
+    @Test func refusedPasswordIsNotSentAgain() throws {
         let passwords = try passwords(for: "http://h/")
         #expect(passwords.evaluate(challenge()) == .answered)
         #expect(passwords.evaluate(challenge(failures: 1)) == .refused)
     }
 
-    @Test func aSpaceThatForgetsThatItAskedIsLeftInTheEnd() throws {
+    @Test func endlessChallengesAreRefusedInTheEnd() throws {
         let passwords = try passwords(for: "http://h/")
         let verdicts = (0..<40).map { _ in passwords.evaluate(challenge()) }
         #expect(verdicts.first == .answered && verdicts.last == .refused)
     }
 
-    @Test func aURLWithoutHostGivesThemOnlyBeforeARedirect() throws {
+    @Test func urlWithoutAHostSendsThePasswordOnlyBeforeARedirect() throws {
         let passwords = try passwords(for: "zip:http://h/a")
         #expect(passwords.evaluate(challenge()) == .answered)
         passwords.noteRedirect()
         #expect(passwords.evaluate(challenge("other")) == .leftAlone)
     }
 
-    @Test func noSecretIsInTheMessage() {
+    @Test func messageContainsNoSecret() {
         let refusal = PasswordAnswer.refusal(challenge())
         #expect(refusal.code == .authenticationRequired)
         #expect(refusal.message == "the user name and password were refused by realm 'r' of 'h'; check both")

@@ -17,7 +17,7 @@ import Testing
     ]
 
     @Test(arguments: remedies)
-    func theCommandNamesItsOwnOptions(remedy: LoadError.Remedy) {
+    func remedyNamesOptionsOfTheCommand(remedy: LoadError.Remedy) {
         let error = LoadError(.limitExceeded, message: "too much", remedy: remedy)
         #expect(error.message == "too much; \(remedy.words)")
         #expect(error.words == "too much; \(remedy.commandWords)")
@@ -25,7 +25,7 @@ import Testing
         #expect(Failure(error).message == error.words)
     }
 
-    @Test func wordsBeforeTheRemedyAreKept() {
+    @Test func textBeforeTheRemedyIsKept() {
         var error = LoadError(.limitExceeded, message: "too much", remedy: .raiseLimit("x"))
         error.message = "the proxy: \(error.message)"
         #expect(error.words == "the proxy: too much; \(LoadError.Remedy.raiseLimit("x").commandWords)")
@@ -33,7 +33,7 @@ import Testing
         #expect(error.words == "something else")
     }
 
-    @Test func aCausesRemedyIsTheCommandsToo() {
+    @Test func remedyOfACauseNamesOptionsOfTheCommand() {
         let cause = LoadError(.certificateNotTrusted, message: "not trusted", remedy: .trustCertificate)
         let error = LoadError(.cannotConnect, message: "no", cause: cause)
         #expect(error.words == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandWords)")

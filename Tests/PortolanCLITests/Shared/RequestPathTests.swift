@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("The page says how many hops, calls and files there are")
+    @Test("The page states the number of hops, calls and files")
     func hopsAreCounted() {
         let hops = rows.filter { $0.table == "#" }
         let calls = rows.filter { $0.table == "hop" }

@@ -13,19 +13,19 @@ import Testing
         StdioAnswer.load(id: .null, StdioOutcome(response: response))
     }
 
-    @Test func theLengthIsAFieldButForData() throws {
+    @Test func lengthIsAFieldExceptForDataURLs() throws {
         let file = Response(url: try URLRecord(parsing: "file:///a"), mimeType: .html, textEncodingName: "utf-8", expectedLength: 3)
         #expect(answer(for: file)["headers"] == [["content-type", "text/html;charset=utf-8"], ["content-length", "3"]])
         let data = Response(url: try URLRecord(parsing: "data:,abc"), mimeType: .plainASCIIText, expectedLength: 3, status: .ok)
         #expect(answer(for: data)["headers"] == [["content-type", "text/plain;charset=US-ASCII"]])
     }
 
-    @Test func theURLHasItsFragmentAndNoCredentials() throws {
+    @Test func urlHasItsFragmentAndNoCredentials() throws {
         #expect(answer(for: Response(url: try URLRecord(parsing: "x://user:secret@h/a#f")))["url"] == "x://h/a#f")
         #expect(answer(for: Response(url: try URLRecord(parsing: "x://h/a#")))["url"] == "x://h/a#")
     }
 
-    @Test func allPartsThatAreWholeAreTold() throws {
+    @Test func allCompletePartsAreReported() throws {
         let response = Response(url: try URLRecord(parsing: "x://h/"), mimeType: .plainText)
         var outcome = StdioOutcome(response: response, body: Array("c".utf8))
         #expect(StdioAnswer.load(id: .null, outcome)["parts"] == nil)

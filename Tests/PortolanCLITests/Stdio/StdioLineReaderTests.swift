@@ -7,13 +7,13 @@ import Testing
 @Suite struct StdioLineReaderTests {
     /// The lines do not depend on the size of the reads.
     @Test(arguments: [1, 2, 3, 5, 64])
-    func linesAreFoundHoweverTheyAreCut(chunkSize: Int) throws {
+    func linesDoNotDependOnTheReadSize(chunkSize: Int) throws {
         let lines = try Self.lines(in: "a\n\nbcd\r\n\(String(repeating: "x", count: 20))\nlast", limit: 100, chunkSize: chunkSize)
         #expect(lines == ["a", "", "bcd\r", String(repeating: "x", count: 20), "last"])
     }
 
     @Test(arguments: [1, 4, 64])
-    func aLineOverTheLimitIsPassedOver(chunkSize: Int) throws {
+    func lineAboveTheLimitIsSkipped(chunkSize: Int) throws {
         #expect(try Self.lines(in: "12345\n123456\n1\n", limit: 5, chunkSize: chunkSize) == ["12345", nil, "1"])
         #expect(try Self.lines(in: "123456", limit: 5, chunkSize: chunkSize) == [nil])
         #expect(try Self.lines(in: "", limit: 5, chunkSize: chunkSize) == [])

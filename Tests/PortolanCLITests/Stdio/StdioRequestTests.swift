@@ -16,7 +16,7 @@ import Testing
 
     private struct NoLoad: Error {}
 
-    @Test func everythingIsHonoured() throws {
+    @Test func everyMemberIsRead() throws {
         let load = try Self.load(
             #"""
             {"id":7,"url":"x:y","method":"PUT","headers":[["A","é"],["A","2"]],"body":"text","bodyBase64":null,"cache":"no-cache",
@@ -32,7 +32,7 @@ import Testing
         #expect(load.passwords != nil)
     }
 
-    @Test func everythingButTheURLHasADefault() throws {
+    @Test func everyMemberExceptTheURLHasADefault() throws {
         let load = try Self.load(
             #"{"url":"x:y","method":null,"headers":null,"cache":null,"redirect":null,"credentials":null,"timeoutMs":null}"#)
         #expect(load.request.method == .get)
@@ -45,7 +45,7 @@ import Testing
         #expect(try Self.load("{\"url\":\"x:y\",\"redirect\":\"\(mode)\"}").redirects == expected)
     }
 
-    @Test func whatIsResetIsNamed() throws {
+    @Test func resetNamesItsStores() throws {
         guard case .reset(let stores) = try StdioRequest(["op": "reset", "what": ["connections", "cookies", "cookies"]]) else {
             throw NoLoad()
         }
@@ -78,7 +78,7 @@ import Testing
         #expect(error?.code == .badRequest)
     }
 
-    @Test func aHeadersValueIsNotQuoted() throws {
+    @Test func valueOfAHeaderIsNotQuoted() throws {
         let error = #expect(throws: LoadError.self) {
             try StdioRequest(["url": "x:y", "headers": [["cookie", "secret\u{0}"]]])
         }
@@ -95,12 +95,12 @@ import Testing
         ),
         (#"{"op":"\n"}"#, #"there is no operation '\n'; there are: capabilities, load, parseMimeType, parseURL, reset"#),
     ])
-    func whatIsNoneIsQuotedInOneLine(_ line: String, _ message: String) {
+    func invalidValueIsQuotedInTheError(_ line: String, _ message: String) {
         let error = #expect(throws: LoadError.self) { try Self.load(line) }
         #expect(error?.message == message)
     }
 
-    @Test func anUnknownOperationIsNotOffered() throws {
+    @Test func unknownOperationIsNotOffered() throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
         #expect(error?.code == .notOffered)
         #expect(error?.message == "there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, parseURL, reset")

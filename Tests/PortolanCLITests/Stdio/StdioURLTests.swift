@@ -9,7 +9,7 @@ import Testing
 /// The operation `parseURL` of `portolan stdio`. It returns the same values as the constructor and the getters of the
 /// URL Standard's API.
 @Suite struct StdioURLTests {
-    private static func answer(to request: String) throws -> String {
+    private static func response(to request: String) throws -> String {
         guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw NoURL() }
         return String(decoding: StdioAnswer.url(id: .count(1), url).bytes, as: UTF8.self)
     }
@@ -60,14 +60,14 @@ import Testing
         (##"{"op":"parseURL","value":"http://h/","base":"/x"}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"x","base":"mailto:a@b"}"##, ##"{"id":1,"url":null}"##),
     ])
-    func eachMemberIsThatOfTheStandardsAPI(request: String, answer: String) throws {
-        #expect(try Self.answer(to: request) == answer)
+    func membersMatchTheURLStandard(request: String, response: String) throws {
+        #expect(try Self.response(to: request) == response)
     }
 
-    @Test func nothingButATextIsAValue() throws {
-        let error = #expect(throws: LoadError.self) { try Self.answer(to: ##"{"op":"parseURL","base":"x:y"}"##) }
+    @Test func valueAndBaseMustBeStrings() throws {
+        let error = #expect(throws: LoadError.self) { try Self.response(to: ##"{"op":"parseURL","base":"x:y"}"##) }
         #expect(error?.message == "the member 'value' is missing")
-        let baseError = #expect(throws: LoadError.self) { try Self.answer(to: ##"{"op":"parseURL","value":"x","base":7}"##) }
+        let baseError = #expect(throws: LoadError.self) { try Self.response(to: ##"{"op":"parseURL","value":"x","base":7}"##) }
         #expect(baseError?.message == "the member 'base' has to be a string")
     }
 }

@@ -34,7 +34,7 @@ import Testing
             ])
     }
 
-    @Test func aSecureProxyIsSaidToBeTrusted() throws {
+    @Test func secureProxyIsReportedAsTrustedOrNotChecked() throws {
         for (checksTrust, isResumed, words) in [
             (true, false, "TLSv1.2, trusted"), (true, true, "TLSv1.2 resumed, trusted"), (false, false, "TLSv1.2, not checked"),
         ] {

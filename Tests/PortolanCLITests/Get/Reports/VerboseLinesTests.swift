@@ -12,7 +12,7 @@ import Testing
         return VerboseLines.lines(for: event, at: .zero, checksTrust: checksTrust)
     }
 
-    @Test func aQuestionOfTrustSaysWhetherTheServerIsTrusted() {
+    @Test func trustChallengeReportsWhetherTheServerIsTrusted() {
         #expect(Self.line(.serverTrust(chain: []), isTrusted: true) == ["* serverTrust of 'h.test': trusted: default handling"])
         #expect(Self.line(.serverTrust(chain: []), isTrusted: false) == ["* serverTrust of 'h.test': not trusted: default handling"])
         #expect(
@@ -20,7 +20,7 @@ import Testing
                 == ["* serverTrust of 'h.test': not checked because of -k: default handling"])
     }
 
-    @Test func onlyPasswordsAreCountedWhenWrong() {
+    @Test func onlyPasswordChallengesReportFailures() {
         #expect(
             Self.line(.clientCertificate(acceptedIssuers: []), isTrusted: true)
                 == ["* asked for clientCertificate by 'h.test': default handling"])

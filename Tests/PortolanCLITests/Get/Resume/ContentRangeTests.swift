@@ -5,7 +5,7 @@ import Testing
 @testable import PortolanCLI
 
 @Suite struct ContentRangeTests {
-    @Test func aPartIsRead() {
+    @Test func validContentRangeIsParsed() {
         #expect(ContentRange(parsing: "bytes 5-9/10") == ContentRange(5...9, of: 10))
         #expect(ContentRange(parsing: "BYTES 0-0/*") == ContentRange(0...0, of: nil))
         #expect(ContentRange(parsing: "bytes */10") == ContentRange(nil, of: 10))
@@ -20,11 +20,11 @@ import Testing
         "bytes -9/10", "bytes 5 -9/10", "bytes 0-9223372036854775807/*", "bytes 0-9223372036854775808/*", "bytes 99999999999999999999-9/10",
         "bytes ５-9/10", "bytes x-9/10",
     ])
-    func whatIsNoneIsRefused(value: String) {
+    func invalidContentRangeIsRefused(value: String) {
         #expect(ContentRange(parsing: value) == nil)
     }
 
-    @Test func everyTruncationIsRefusedOrAnotherPart() {
+    @Test func everyTruncationIsRefused() {
         let value = "bytes 5-9/10"
         for length in 0..<value.count {
             let range = ContentRange(parsing: String(value.prefix(length)))

@@ -6,23 +6,23 @@ import Testing
 
 @testable import PortolanCLI
 
-@Suite struct ContinuationTests {
+@Suite struct ResumeTests {
     private func response(_ status: Int?, _ fields: HTTPFields = [:]) throws -> Response {
         Response(url: try URLRecord(parsing: "x://h/f"), status: status.map { .init(code: $0) }, fields: fields)
     }
 
-    private func judge(_ offset: Int64, knowing validator: String? = nil, _ status: Int?, _ fields: HTTPFields = [:]) throws
+    private func evaluate(_ offset: Int64, knowing validator: String? = nil, _ status: Int?, _ fields: HTTPFields = [:]) throws
         -> Resume.Verdict
     {
         try Resume(offset: offset, validator: validator).evaluate(response(status, fields))
     }
 
-    @Test func theRestIsAppended() throws {
-        #expect(try judge(5, 206, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
-        #expect(try judge(5, 206, [.contentRange: "bytes 5-5/*"]) == .append(count: 1, size: nil))
-        #expect(try judge(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"a\""]) == .append(count: 5, size: 10))
+    @Test func matchingRangeIsAppended() throws {
+        #expect(try evaluate(5, 206, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
+        #expect(try evaluate(5, 206, [.contentRange: "bytes 5-5/*"]) == .append(count: 1, size: nil))
+        #expect(try evaluate(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"a\""]) == .append(count: 5, size: 10))
         // file: has no status.
-        #expect(try judge(5, nil, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
+        #expect(try evaluate(5, nil, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
     }
 
     @Test(
@@ -31,14 +31,14 @@ import Testing
             ["content-range": "bytes"], [:],
             ["content-type": "multipart/byteranges; boundary=x"],
         ] as [[String: String]])
-    func aPartThatDoesNotFitIsRefused(fields: [String: String]) throws {
+    func rangeThatDoesNotMatchIsRefused(fields: [String: String]) throws {
         var all = HTTPFields()
         for (name, value) in fields { all[try #require(HTTPField.Name(name))] = value }
-        let failure = try #require(throws: Failure.self) { try judge(5, 206, all) }
+        let failure = try #require(throws: Failure.self) { try evaluate(5, 206, all) }
         #expect(failure.status == .badRange)
     }
 
-    @Test func codedBytesAreNotAddedToPlainOnes() throws {
+    @Test func codedBytesAreNotAppendedToDecodedOnes() throws {
         for (offset, status) in [(5, 206), (5, 200), (0, 200)] as [(Int64, Int)] {
             var response = try response(status, [.contentRange: "bytes 5-9/10"])
             response.remainingContentCodings = ["gzip"]
@@ -49,40 +49,40 @@ import Testing
         }
     }
 
-    @Test func anotherVersionsPartIsRefused() throws {
+    @Test func rangeOfAnotherVersionIsRefused() throws {
         let failure = try #require(throws: Failure.self) {
-            try judge(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"b\""])
+            try evaluate(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"b\""])
         }
         #expect(failure == Failure(.badRange, "'x://h/f' has changed since its first part was loaded; load it without -C"))
     }
 
-    @Test func theWholeReplacesWhatIsKnownToBeOld() throws {
-        #expect(try judge(5, knowing: "\"a\"", 200) == .startOver)
-        #expect(try judge(0, 200) == .startOver)
-        #expect(try judge(0, nil) == .startOver)
-        #expect(throws: Failure.self) { try judge(5, 200) }
-        #expect(throws: Failure.self) { try judge(5, nil) }
-        #expect(throws: Failure.self) { try judge(0, 206, [.contentRange: "bytes 0-9/10"]) }
+    @Test func fullResponseReplacesAnOutdatedFile() throws {
+        #expect(try evaluate(5, knowing: "\"a\"", 200) == .startOver)
+        #expect(try evaluate(0, 200) == .startOver)
+        #expect(try evaluate(0, nil) == .startOver)
+        #expect(throws: Failure.self) { try evaluate(5, 200) }
+        #expect(throws: Failure.self) { try evaluate(5, nil) }
+        #expect(throws: Failure.self) { try evaluate(0, 206, [.contentRange: "bytes 0-9/10"]) }
     }
 
-    @Test func whatIsWholeIsComplete() throws {
-        #expect(try judge(10, 416, [.contentRange: "bytes */10"]) == .complete)
-        let longer = try #require(throws: Failure.self) { try judge(11, 416, [.contentRange: "bytes */10"]) }
+    @Test func status416ForACompleteFileIsComplete() throws {
+        #expect(try evaluate(10, 416, [.contentRange: "bytes */10"]) == .complete)
+        let longer = try #require(throws: Failure.self) { try evaluate(11, 416, [.contentRange: "bytes */10"]) }
         #expect(longer.status == .badRange)
         #expect(longer.message?.contains("it has 10") == true)
-        #expect(throws: Failure.self) { try judge(10, 416) }
-        #expect(throws: Failure.self) { try judge(0, 416, [.contentRange: "bytes */0"]) }
+        #expect(throws: Failure.self) { try evaluate(10, 416) }
+        #expect(throws: Failure.self) { try evaluate(0, 416, [.contentRange: "bytes */0"]) }
     }
 
     @Test(arguments: [304, 301, 400, 401, 404, 500, 503])
-    func anErrorsBodyIsNoPart(status: Int) throws {
+    func bodyOfAnErrorStatusIsNotAppended(status: Int) throws {
         for offset in [0, 5] as [Int64] {
-            let failure = try #require(throws: Failure.self) { try judge(offset, status) }
+            let failure = try #require(throws: Failure.self) { try evaluate(offset, status) }
             #expect(failure.status == .statusRefused)
         }
     }
 
-    @Test func onlyWhatIsMissingIsAskedForUncoded() throws {
+    @Test func resumeRequestsTheRestWithoutCodings() throws {
         var request = try Request("x://h/f")
         Resume(offset: 7, validator: "\"a\"").ask(in: &request)
         #expect(request.fields == [.acceptEncoding: "identity", .range: "bytes=7-", .ifRange: "\"a\""])
@@ -105,7 +105,7 @@ import Testing
             (["last-modified": "yesterday", "date": "Sun, 06 Nov 1994 08:50:37 GMT"], nil),
             (["etag": "W/\"a\"", "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Mon, 07 Nov 1994 08:49:37 GMT"], nil),
         ] as [([String: String], String?)])
-    func onlyAStrongValidatorIsOne(fields: [String: String], validator: String?) throws {
+    func onlyAStrongValidatorIsUsed(fields: [String: String], validator: String?) throws {
         var all = HTTPFields()
         for (name, value) in fields { all[try #require(HTTPField.Name(name))] = value }
         #expect(Resume.validator(of: try response(200, all)) == validator)

@@ -10,70 +10,70 @@ import Testing
 
 /// The loads that request another try, and their output until then.
 @Suite struct GetLoadRetryTests {
-    /// Loads `x://h/` from a handler that responds with `answer`. Every retryable failure is worth another try if
+    /// Loads `x://h/` from a handler that responds with `response`. Every retryable failure is worth another try if
     /// `retries` is `true`.
     private func load(
-        _ answer: StubAnswer, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
-    ) throws -> (load: GetLoad, setbacks: [RetryableFailure], failure: Failure?) {
+        _ response: StubAnswer, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
+    ) throws -> (load: GetLoad, retryableFailures: [RetryableFailure], failure: Failure?) {
         var configuration = Loader.Configuration.default
-        configuration.handlers = [StubHandler { _ in answer }]
-        let setbacks = Mutex<[RetryableFailure]>([])
+        configuration.handlers = [StubHandler { _ in response }]
+        let retryableFailures = Mutex<[RetryableFailure]>([])
         let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { retryableFailure, _ in
-            setbacks.withLock { $0.append(retryableFailure) }
+            retryableFailures.withLock { $0.append(retryableFailure) }
             return retries ? .wait(.seconds(2)) : .giveUp(reason: "enough")
         }
         let request = try Request("x://h/")
         do throws(Failure) {
             try load.run(request, on: Loader(configuration: configuration, registry: ProtocolRegistry()), grace: .seconds(1))
-            return (load, setbacks.withLock { $0 }, nil)
+            return (load, retryableFailures.withLock { $0 }, nil)
         } catch {
-            return (load, setbacks.withLock { $0 }, error)
+            return (load, retryableFailures.withLock { $0 }, error)
         }
     }
 
     private static func busy(_ code: Int = 503) -> StubAnswer {
-        var answer = StubAnswer.text("busy")
-        answer.status = .init(code: code)
-        return answer
+        var response = StubAnswer.text("busy")
+        response.status = .init(code: code)
+        return response
     }
 
-    @Test func aStatusThatMayPassIsNotWritten() throws {
+    @Test func responseThatWillBeRetriedIsNotWritten() throws {
         let output = RecordingOutput()
-        let (load, setbacks, failure) = try load(Self.busy(), into: output)
+        let (load, retryableFailures, failure) = try load(Self.busy(), into: output)
         #expect(load.retry == GetLoad.Retry(retryableFailure: .status(wait: nil), wait: .seconds(2)))
-        #expect(setbacks == [.status(wait: nil)])
-        #expect(failure == Failure(.statusRefused, "the answer for 'x://h/' is 503"))
+        #expect(retryableFailures == [.status(wait: nil)])
+        #expect(failure == Failure(.statusRefused, "the response of 'x://h/' is 503"))
         #expect(output.log == ["abandon"])
     }
 
-    @Test func onTheLastTryItIs() throws {
+    @Test func responseOfTheLastTryIsWritten() throws {
         let output = RecordingOutput()
-        let (load, setbacks, failure) = try load(Self.busy(), into: output, retries: false)
-        #expect(load.retry == nil && setbacks.count == 1 && failure == nil && load.reasonNotToRetry == "enough")
+        let (load, retryableFailures, failure) = try load(Self.busy(), into: output, retries: false)
+        #expect(load.retry == nil && retryableFailures.count == 1 && failure == nil && load.reasonNotToRetry == "enough")
         #expect(output.log.suffix(2) == ["write busy", "complete"])
         #expect(try self.load(Self.busy(), retries: false, refusesBadStatus: true).failure?.status == .statusRefused)
     }
 
     @Test func otherStatusesAreFinal() throws {
-        let (load, setbacks, failure) = try load(Self.busy(404))
-        #expect(load.retry == nil && setbacks.isEmpty && failure == nil)
+        let (load, retryableFailures, failure) = try load(Self.busy(404))
+        #expect(load.retry == nil && retryableFailures.isEmpty && failure == nil)
     }
 
-    @Test func aTimeOutInTheBodyIsTriedAgainWhereNothingIsWrittenForGood() throws {
-        var answer = StubAnswer.text("half")
-        answer.announcesLength = false
-        answer.failure = LoadError(.timedOut, message: "slow")
-        #expect(try load(answer).load.retry?.retryableFailure == .timedOut)
-        let (load, setbacks, failure) = try load(answer, into: RecordingOutput(canStartAgain: false))
-        #expect(load.retry == nil && setbacks == [.timedOut] && failure?.status == .timedOut)
-        #expect(load.reasonNotToRetry == "a part of the body was written where it can't be taken back")
+    @Test func timeoutInTheBodyIsRetriedIfTheOutputCanStartAgain() throws {
+        var response = StubAnswer.text("half")
+        response.announcesLength = false
+        response.failure = LoadError(.timedOut, message: "slow")
+        #expect(try load(response).load.retry?.retryableFailure == .timedOut)
+        let (load, retryableFailures, failure) = try load(response, into: RecordingOutput(canStartAgain: false))
+        #expect(load.retry == nil && retryableFailures == [.timedOut] && failure?.status == .timedOut)
+        #expect(load.reasonNotToRetry == "a part of the body was written to a stream")
     }
 
-    @Test func aFailureOfTheOutputIsFinal() throws {
-        var answer = StubAnswer.text("half")
-        answer.announcesLength = false
-        answer.failure = LoadError(.timedOut, message: "slow")
-        let (load, setbacks, _) = try load(answer, into: RecordingOutput(failure: Failure(.writeFailed, "full")))
-        #expect(load.retry == nil && setbacks.isEmpty)
+    @Test func outputFailureIsFinal() throws {
+        var response = StubAnswer.text("half")
+        response.announcesLength = false
+        response.failure = LoadError(.timedOut, message: "slow")
+        let (load, retryableFailures, _) = try load(response, into: RecordingOutput(failure: Failure(.writeFailed, "full")))
+        #expect(load.retry == nil && retryableFailures.isEmpty)
     }
 }

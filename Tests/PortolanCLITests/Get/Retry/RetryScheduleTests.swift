@@ -20,36 +20,36 @@ import Testing
         return waits
     }
 
-    @Test func withoutRetriesThereAreNone() {
+    @Test func limitOfZeroAllowsNoRetry() {
         #expect(waits(RetrySchedule(limit: 0)).isEmpty)
     }
 
-    @Test func eachWaitIsTwiceAsLongUpToTenMinutes() {
+    @Test func waitDoublesUpToTenMinutes() {
         #expect(waits(RetrySchedule(limit: 12)) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600])
         #expect(waits(RetrySchedule(limit: 40)).count == 40)
     }
 
-    @Test func aDelayIsKept() {
+    @Test func explicitDelayIsConstant() {
         #expect(waits(RetrySchedule(limit: 3, delay: .milliseconds(250))) == [0.25, 0.25, 0.25])
     }
 
-    @Test func noTryBeginsAfterTheTimeLimit() {
+    @Test func noTryStartsAfterTheTimeLimit() {
         #expect(waits(RetrySchedule(limit: 9, timeLimit: .seconds(7))) == [1, 2, 4])
         #expect(waits(RetrySchedule(limit: 9, timeLimit: .milliseconds(6999))) == [1, 2])
     }
 
-    @Test func zeroIsAsGoodAsNoOption() throws {
+    @Test func zeroMeansTheDefault() throws {
         let options = try RetryOptions.parse(["--retry", "3", "--retry-delay", "0", "--retry-max-time", "0"])
         #expect(options.schedule == RetrySchedule(limit: 3))
         #expect(try RetryOptions.parse(["--retry-delay", "0.5"]).schedule.delay == .milliseconds(500))
     }
 
-    @Test func aRefusalIsRetriedOnRequest() {
+    @Test func refusedConnectionIsRetriedOnRequest() {
         #expect(waits(RetrySchedule(limit: 2), after: .refused).isEmpty)
         #expect(waits(RetrySchedule(limit: 2, includesRefused: true), after: .refused) == [1, 2])
     }
 
-    @Test func whyTriesThatAreLeftAreNotUsedIsSaid() {
+    @Test func reasonForUnusedRetriesIsReported() {
         func reason(_ schedule: RetrySchedule, _ retryableFailure: RetryableFailure) -> String? {
             if case .giveUp(let reason) = schedule.decide(after: retryableFailure, elapsed: .seconds(2)) { reason } else { nil }
         }
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func theServersWishIsHeededWithinTenMinutes() {
+    @Test func retryAfterIsFollowedUpToTenMinutes() {
         #expect(waits(RetrySchedule(limit: 3), after: .status(wait: .seconds(3))) == [3, 3, 4])
         #expect(waits(RetrySchedule(limit: 2, delay: .seconds(5)), after: .status(wait: .seconds(3))) == [5, 5])
         #expect(waits(RetrySchedule(limit: 1), after: .status(wait: .seconds(600))) == [600])
@@ -73,7 +73,7 @@ import Testing
     }
 }
 
-@Suite struct SetbackTests {
+@Suite struct RetryableFailureTests {
     private static let now: Int64 = 784_111_777  // Sun, 06 Nov 1994 08:49:37 GMT
 
     @Test(
@@ -87,13 +87,13 @@ import Testing
     }
 
     @Test(arguments: [200, 206, 301, 400, 401, 404, 408, 416, 429, 500, 501, 502, 503, 504, 505, 599])
-    func aStatusMayPass(code: Int) throws {
+    func transientStatusesAreRetryable(code: Int) throws {
         let response = Response(url: try URLRecord(parsing: "x://h"), status: .init(code: code), fields: [.retryAfter: "3"])
         let mayPass = [408, 429, 500, 502, 503, 504].contains(code)
         #expect(RetryableFailure(response, now: 0) == (mayPass ? .status(wait: .seconds(3)) : nil))
     }
 
-    @Test func anErrorMayPass() {
+    @Test func transientErrorsAreRetryable() {
         for (code, _) in LoadError.Code.published {
             let expected: RetryableFailure? =
                 switch code {

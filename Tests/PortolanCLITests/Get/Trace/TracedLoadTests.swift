@@ -34,7 +34,7 @@ import Testing
 
     /// The times of two entries never overlap, also if an earlier try had the same responses.
     @Test(arguments: [[401], [417], [417, 401], []], [1, 2])
-    mutating func theTimesOfRequestsThatAreSentAgainAreTheirOwn(codes: [Int], tries: Int) throws {
+    mutating func repeatedRequestsHaveSeparateTimes(codes: [Int], tries: Int) throws {
         let metrics = Self.metrics(codes.map(response))
         let duration = Duration.milliseconds(500 * (codes.count + 1))
         for number in 0..<tries {
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// The time of a redirect after a refusal begins when the request was sent again.
-    @Test mutating func aRedirectIsTimedFromItsOwnStart() throws {
+    @Test mutating func redirectIsTimedFromItsOwnStart() throws {
         var metrics = Self.metrics([response(401)])
         metrics.note(.reused, at: .milliseconds(1000))
         metrics.note(.requestSent, at: .milliseconds(1000))

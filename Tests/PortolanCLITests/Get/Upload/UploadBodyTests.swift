@@ -14,9 +14,9 @@ import Testing
         var all: [UInt8] = []
         while true {
             let (waits, signal) = AsyncStream<Void>.makeStream()
-            var answer = BodyRead.end
-            all += [UInt8](capacity: capacity) { output in answer = reader.read(into: &output) { signal.finish() } }
-            switch answer {
+            var result = BodyRead.end
+            all += [UInt8](capacity: capacity) { output in result = reader.read(into: &output) { signal.finish() } }
+            switch result {
             case .bytes: continue
             case .wait: for await _ in waits {}
             case .end: return String(decoding: all, as: UTF8.self)
@@ -26,31 +26,31 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 100])
-    func partsComeOneAfterAnother(capacity: Int) async throws {
+    func partsAreReadInOrder(capacity: Int) async throws {
         let body = Body.joining([.text("a=1"), .text("&"), .text(""), .text("b")])
         #expect(body.length == 5 && body.isRewindable)
         for _ in 0..<2 { #expect(try await text(of: body, capacity: capacity) == "a=1&b") }
     }
 
-    @Test func onePartIsItself() async throws {
+    @Test func singlePartIsUnchanged() async throws {
         #expect(try await text(of: .joining([.text("a")])) == "a")
         #expect(try await text(of: .joining([])) == "")
     }
 
-    @Test func unknownLengthsAndOneTimePartsStaySo() {
+    @Test func unknownLengthOrOneTimePartAppliesToTheWholeBody() {
         let pipe = BodyPipe()
         let body = Body.joining([.text("a"), pipe.body()])
         #expect(body.length == nil && !body.isRewindable)
         #expect(Body.joining([Body(length: .max, isRewindable: true) { ClosedReader() }, .text("ab")]).length == nil)
     }
 
-    @Test func aPartThatFailsFailsAll() async throws {
+    @Test func failingPartFailsTheBody() async throws {
         let broken = Body(length: nil, isRewindable: true) { () throws(LoadError) in throw LoadError(.bodyFailed, message: "gone") }
         let error = try await #require(throws: LoadError.self) { try await text(of: .joining([.text("a"), broken])) }
         #expect(error.message == "gone")
     }
 
-    @Test func whatComesFromAPipeIsSentAsItComes() async throws {
+    @Test func pipeIsReadAsAStream() async throws {
         let (source, sink) = try Pipe.open()
         let body = Body.reading(source, name: "a pipe")
         #expect(body.length == nil && !body.isRewindable)
@@ -62,8 +62,8 @@ import Testing
         try source.close()
     }
 
-    @Test func aFolderIsNotSent() {
-        let failure = Failure(.uploadFailed, "'.' is a directory, and only a file can be sent; name a file in it")
+    @Test func folderIsRefused() {
+        let failure = Failure(.uploadFailed, "'.' is a directory; only a file can be sent")
         #expect(throws: failure) { try UploadBody.file(".") }
         #expect(throws: failure) { try UploadBody.form(of: ["@."]) }
     }
@@ -72,7 +72,7 @@ import Testing
         ("http://h/dir/", "a/b c?.txt", "http://h/dir/b%20c%3F.txt"), ("http://h/", "x", "http://h/x"), ("http://h/f", "x", "http://h/f"),
         ("http://h/dir/?q", "x", "http://h/dir/?q"), ("http://h/", "-", "http://h/"), ("http://h/", "..", "http://h/"),
     ])
-    func aFolderGetsTheFilesName(url: String, path: String, expected: String) throws {
+    func folderURLGetsTheFileName(url: String, path: String, expected: String) throws {
         #expect(try UploadBody.url(URLRecord(parsing: url), for: path).description == expected)
     }
 }
