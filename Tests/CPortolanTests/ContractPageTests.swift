@@ -23,7 +23,7 @@ import Testing
     ]
 
     @Test(arguments: sides)
-    func everySwiftMemberHasItsRow(side: Side) throws {
+    func everySwiftMemberHasARow(side: Side) throws {
         let source = try text(of: file(named: side.swiftFile, under: "Sources/PortolanCore"))
         let members = SwiftMembers.of(protocol: side.swiftProtocol, in: source)
         try #require(!members.isEmpty, "no protocol \(side.swiftProtocol) was found in \(side.swiftFile)")
@@ -31,14 +31,14 @@ import Testing
     }
 
     @Test(arguments: sides)
-    func everyCMemberHasItsRow(side: Side) throws {
+    func everyCMemberHasARow(side: Side) throws {
         let source = try text(of: "Sources/CPortolan/include/portolan/\(side.header)")
         let members = CMembers.of(structure: side.structure, in: source).filter { $0 != "size" && $0 != "reserved" }
         try #require(!members.isEmpty, "no struct \(side.structure) was found in \(side.header)")
         #expect(try rows(of: side.table).flatMap(\.c).sorted() == members.sorted())
     }
 
-    @Test func theReadersSeeWhatIsThere() {
+    @Test func memberReadersFindEveryMember() {
         let swift = """
             public protocol Shape: Sendable {   // func comment()
                 var name: String { get }

@@ -26,20 +26,20 @@ import Testing
         ("a%0D", PORTOLAN_REFUSED_CR), ("%0d", PORTOLAN_REFUSED_CR), ("\r", PORTOLAN_REFUSED_CR), ("%0A", PORTOLAN_REFUSED_LF),
         ("%0a%00", PORTOLAN_REFUSED_LF), ("\n", PORTOLAN_REFUSED_LF),
     ])
-    func refusesByNameAndLeavesNothing(encoded: String, refused: portolan_refused) {
+    func refusalNamesTheReasonAndWritesNothing(encoded: String, refused: portolan_refused) {
         #expect(decode(Array(encoded.utf8)) == Filled(result: Int64(refused.rawValue), written: []))
     }
 
     /// The digits that would complete the sequence follow the string in memory.
     @Test(arguments: [1, 2])
-    func aSequenceIsNotCompletedFromBehindTheString(length: Int) {
+    func escapeIsNotReadBeyondTheEndOfTheString(length: Int) {
         let result = unsafe withString("%41") { whole in
             unsafe fill(capacity: 64) { unsafe portolan_decode(portolan_string(bytes: whole.bytes, length: length), $0, $1) }
         }
         #expect(result == Filled(result: Int64(PORTOLAN_REFUSED_ESCAPE.rawValue), written: []))
     }
 
-    @Test func everyByteSurvivesButThree() {
+    @Test func decodingKeepsEveryByteExceptThree() {
         let digits = Array("0123456789aBcDeF".utf8)
         for byte in UInt8.min...UInt8.max {
             let result = decode([0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]])
@@ -51,19 +51,19 @@ import Testing
         }
     }
 
-    @Test func aShortBufferGetsNothingAndTheLengthNeeded() {
+    @Test func shortBufferStaysEmptyAndTheNeededLengthIsReturned() {
         for capacity in 0...7 {
             let result = decode(Array("%41bc%44ef".utf8), capacity: capacity)
             #expect(result == Filled(result: 6, written: capacity > 6 ? Array("AbcDef".utf8) : []), "capacity \(capacity)")
         }
     }
 
-    @Test func aLengthCanBeAskedForWithoutABuffer() {
+    @Test func lengthIsReturnedWithoutABuffer() {
         let length = unsafe withString("%41bc") { unsafe portolan_decode($0, nil, 0) }
         #expect(length == 3)
     }
 
-    @Test func anAbsentStringIsEmpty() {
+    @Test func absentStringDecodesToAnEmptyString() {
         #expect(decode(nil) == Filled(result: 0, written: []))
     }
 }

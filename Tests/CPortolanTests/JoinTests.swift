@@ -22,7 +22,7 @@ import Testing
         ("/srv", "a%2Fb", "/srv/a/b"), ("/srv", "%2Fetc", "/srv/etc"), ("/srv", "a%20b", "/srv/a b"), ("/s%20v", "a", "/s%20v/a"),
         ("/srv", "%252e%252e/a", "/srv/%2e%2e/a"), ("/srv", "%252Fa", "/srv/%2Fa"), ("/srv/..", "a", "/srv/../a"),
     ])
-    func staysBelowItsRoot(root: String, path: String, joined: String) {
+    func joinedPathStaysBelowItsRoot(root: String, path: String, joined: String) {
         #expect(join(root, path) == Filled(result: Int64(joined.utf8.count), written: Array(joined.utf8)))
     }
 
@@ -38,7 +38,7 @@ import Testing
         ("/srv", "%2", PORTOLAN_REFUSED_ESCAPE), ("", "a", PORTOLAN_REFUSED_ROOT), ("", "/etc/passwd", PORTOLAN_REFUSED_ROOT),
         ("/s\0rv", "a", PORTOLAN_REFUSED_NUL),
     ])
-    func refusesByNameAndLeavesNothing(root: String, path: String, refused: portolan_refused) {
+    func refusalNamesTheReasonAndWritesNothing(root: String, path: String, refused: portolan_refused) {
         #expect(join(root, path) == Filled(result: Int64(refused.rawValue), written: []))
     }
 
@@ -62,14 +62,14 @@ import Testing
         #expect(joinedCount > 5000 && joinedCount < 9330)  // some, but not all, of the 6 + 36 + … + 7776 paths
     }
 
-    @Test func aShortBufferGetsNothingAndTheLengthNeeded() {
+    @Test func shortBufferStaysEmptyAndTheNeededLengthIsReturned() {
         for capacity in 0...8 {
             #expect(join("/srv", "a/b", capacity: capacity) == Filled(result: 8, written: []), "capacity \(capacity)")
         }
         #expect(join("/srv", "a/b", capacity: 9) == Filled(result: 8, written: Array("/srv/a/b".utf8)))
     }
 
-    @Test func anAbsentPathIsTheRoot() {
+    @Test func absentPathJoinsToTheRoot() {
         #expect(join("/srv", nil) == Filled(result: 4, written: Array("/srv".utf8)))
     }
 }

@@ -8,18 +8,18 @@ import Testing
         ("Range", "range", true), ("RANGE", "rAnGe", true), ("", "", true), ("a", "", false), ("a", "ab", false), ("[", "{", false),
         ("@", "`", false), ("Ä", "ä", false), ("k", "\u{212A}", false), ("a\0b", "A\0B", true), ("a\0b", "A\0C", false),
     ])
-    func equalityIgnoresTheCaseOfASCIIOnly(a: String, b: String, equal: Bool) {
+    func caseInsensitiveEqualityFoldsOnlyASCII(a: String, b: String, equal: Bool) {
         let result = unsafe withString(a) { a in unsafe withString(b) { b in unsafe portolan_equal_ignoring_case(a, b) } }
         #expect((result == 1) == equal)
     }
 
     @Test(arguments: [("a", "a", true), ("a", "A", false), ("", "", true), ("a", "ab", false)])
-    func equalityIsOfBytes(a: String, b: String, equal: Bool) {
+    func equalityComparesBytes(a: String, b: String, equal: Bool) {
         let result = unsafe withString(a) { a in unsafe withString(b) { b in unsafe portolan_equal(a, b) } }
         #expect((result == 1) == equal)
     }
 
-    @Test func absentIsNotEmpty() {
+    @Test func absentStringDiffersFromAnEmptyOne() {
         let absent = unsafe portolan_string()
         unsafe withString("") { empty in
             unsafe #expect(portolan_equal(absent, empty) == 0 && portolan_equal_ignoring_case(empty, absent) == 0)
@@ -34,14 +34,14 @@ import Testing
             ("&&a=1&", "a", "1"),
             ("a=b=c", "a", "b=c"), ("ab=1", "a", nil), ("A=1", "a", nil), ("", "a", nil), ("b=a=1", "a", nil), ("a=%41", "a", "%41"),
         ] as [(String, String, String?)])
-    func queryItemsAreFoundByTheirWholeName(query: String, name: String, value: String?) {
+    func queryItemIsFoundByItsWholeName(query: String, name: String, value: String?) {
         let found = unsafe withString(query) { query in
             unsafe withString(name) { name in unsafe text(portolan_query_item(query, name)) }
         }
         #expect(found == value)
     }
 
-    @Test func theFirstFieldOfANameIsFoundInEitherCase() {
+    @Test func firstFieldOfANameIsFoundInAnyCase() {
         unsafe withString("Content-Type") { name in
             unsafe withString("content-type") { lower in
                 unsafe withString("one") { one in
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aPropertyIsFoundByItsExactName() {
+    @Test func propertyIsFoundByItsExactName() {
         unsafe withString("limits.depth") { name in
             unsafe withString("Limits.depth") { other in
                 var property = unsafe portolan_property()

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test(arguments: cases("Seeds") + cases("FailCases")) func nothingIsFound(_ replayed: Case) throws {
+    @Test(arguments: cases("Seeds") + cases("FailCases")) func inputCausesNoFinding(_ replayed: Case) throws {
         let input = try FileHandle(forReadingFrom: replayed.file).readToEnd() ?? Data()
         #expect(throws: Never.self) { try replayed.target.check([UInt8](input)) }
     }

@@ -46,7 +46,7 @@ import Testing
 
     /// Memory that the library borrows stays until the load has ended. Memory that goes to the reader does not stay,
     /// whatever its size.
-    @Test func whatIsDeliveredIsNotKept() throws {
+    @Test func deliveredBytesAreNotRetained() throws {
         var step = StepSource(.call(CallSource("strerror", [.number("2")])))
         step.result = "words"
         step.deliver = "{words}"
@@ -57,7 +57,7 @@ import Testing
 
     /// The implementation depends on the processor, or comes from the kernel.
     @Test(arguments: ["memcpy", "strlen", "time", "gettimeofday", "getenv"])
-    func aFunctionThatIsChosenWhenItsLibraryIsLoadedIsOne(_ name: String) throws {
+    func indirectFunctionIsAcceptedAsAFunction(_ name: String) throws {
         var source = BindingSource()
         source.functions = [Named(name, "void ()")]
         source.steps = [StepSource(.call(CallSource(name, [])))]

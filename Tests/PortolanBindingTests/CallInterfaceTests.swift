@@ -12,7 +12,7 @@ import Testing
 
 /// Calls through libffi.
 @Suite struct CallInterfaceTests {
-    @Test func aFunctionOfTheSystemIsCalled() throws {
+    @Test func functionOfTheCLibraryIsCalled() throws {
         let interface = try CallInterface(result: .scalar(.int), parameters: [.scalar(.int)])
         let symbol = try unsafe #require(dlsym(nil, "abs"))
         let function = unsafe unsafeBitCast(symbol, to: CallInterface.Function.self)
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// libffi widens a narrow result to a word, or leaves the previous bits. Only the bits of the type count.
-    @Test(arguments: ScalarType.allCases) func aResultIsReadByItsType(_ type: ScalarType) {
+    @Test(arguments: ScalarType.allCases) func resultIsReadByItsType(_ type: ScalarType) {
         let frame = CallFrame()
         unsafe frame.result.pointee = .max
         switch type {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ScalarType.allCases.filter(\.isInteger)) func aNumberComesBackAsItWent(_ type: ScalarType) {
+    @Test(arguments: ScalarType.allCases.filter(\.isInteger)) func numberRoundTrips(_ type: ScalarType) {
         let frame = CallFrame()
         for value in [type.range.lowerBound, type.range.upperBound, 0, 1] {
             unsafe type.store(integer: value, UnsafeMutableRawPointer(frame.cells))

@@ -6,19 +6,19 @@ import Testing
 
 /// Signatures as text.
 @Suite struct SignatureTests {
-    static let sound = [
+    static let valid = [
         "void ()", "int8 (int8, uint64)", "Thing? (cstring?, ...)", "cstring freed by thing_free (pointer)",
         "bytes[length] freed by thing_free (int, out size length)", "int (Thing, buffer room[n] filled by m, uint32 n, out uint32 m)",
         "ssize (buffer room[size] filled by result, size size)", "int (out bytes data[n], out size n, callback write, user)",
         "int (out Thing, out cstring?, out bool)", "  int(int   a,int b)  ",
     ]
 
-    @Test(arguments: sound) func aSoundOneIsReadWhole(_ text: String) throws {
+    @Test(arguments: valid) func validSignatureIsParsed(_ text: String) throws {
         _ = try Signature(parsing: text, as: .function)
     }
 
     /// No prefix of a signature is a signature, and no prefix ends the process.
-    @Test(arguments: sound) func aBeginningOfOneIsRefused(_ text: String) {
+    @Test(arguments: valid) func truncatedSignatureIsRefused(_ text: String) {
         let bytes = Array(text.utf8)
         for end in 0..<(bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0) {
             #expect(throws: BindingProblem.self) { try Signature(parsing: String(decoding: bytes[..<end], as: UTF8.self), as: .function) }
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Parsing ends for any byte at any position.
-    @Test(arguments: sound) func anyByteMayStandAnywhere(_ text: String) {
+    @Test(arguments: valid) func anyChangedByteIsParsedOrRefused(_ text: String) {
         let bytes = Array(text.utf8)
         for index in bytes.indices {
             for byte in Array(" ()[],.*?aZ0_{\0\n".utf8) + [0x80, 0xC3, 0xFF] {
@@ -66,7 +66,7 @@ import Testing
         ("bytes[m] (buffer a[n] filled by m, size n, out size m)", "'m' measures two parameters"),
         ("bytes[m] (out bytes a[m], out size m)", "'m' measures two parameters"),
     ])
-    func whatIsWrongIsSaid(_ text: String, _ words: String) {
+    func errorNamesWhatIsWrong(_ text: String, _ words: String) {
         let problem = #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .function) }
         #expect(problem?.detail.contains(words) == true, "\(problem?.detail ?? "")")
     }
@@ -75,19 +75,19 @@ import Testing
         "cstring (int)", "Thing ()", "int (callback c)", "int (out int)", "int (int, ...)", "int (buffer b[n] filled by result, size n)",
         "int (user, user)",
     ])
-    func aCallbackHasLess(_ text: String) {
+    func featuresOfFunctionsAreRefusedInCallbacks(_ text: String) {
         #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .callback) }
     }
 
-    @Test func aFactorMayMeasureTwoOfACallbacksParameters() throws {
+    @Test func factorMayMeasureTwoParametersOfACallback() throws {
         _ = try Signature(parsing: "int (bytes a[n * n], bytes b[n], size n)", as: .callback)
     }
 
-    @Test(arguments: ["{", "}", "a{b", "{a}}", "{{a}", "{a{b}}"]) func aBraceThatStandsAloneIsRefused(_ text: String) {
+    @Test(arguments: ["{", "}", "a{b", "{a}}", "{{a}", "{a{b}}"]) func unmatchedBraceIsRefused(_ text: String) {
         #expect(throws: BindingProblem.self) { try Template(parsing: text) }
     }
 
-    @Test func aTemplateIsCutIntoPieces() throws {
+    @Test func templateIsSplitIntoPieces() throws {
         #expect(try Template(parsing: "").pieces.isEmpty)
         #expect(try Template(parsing: "{{a}}").pieces == [.literal("{a}")])
         #expect(

@@ -43,13 +43,13 @@ package final class Observed<State: Sendable>: Sendable {
         }
         let wasMet = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: Bool? = guarded.withLock { guarded in
+                let result: Bool? = guarded.withLock { guarded in
                     if isMet(guarded.state) { return true }
                     if guarded.cancelled.remove(number) != nil { return false }
                     guarded.waiters[number] = Waiter(isMet: isMet, continuation: continuation)
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
             cancel(number)

@@ -9,8 +9,8 @@ package final class ScriptedServer: Sendable {
 
     package let port: Int
     package let loopback: Loopback
-    private let journal: Journal
-    private let floor: ServerFloor
+    private let scriptHost: ScriptHost
+    private let acceptor: ConnectionAcceptor
 
     /// - Parameters:
     ///   - port: the port to bind, or 0 for one that the kernel chooses.
@@ -18,9 +18,9 @@ package final class ScriptedServer: Sendable {
     ///   - script: returns the steps for a connection, by its number from 0.
     package init(on loopback: Loopback = .ipv4, port: Int = 0, accepting limit: Int = .max, script: @escaping Script) throws {
         self.loopback = loopback
-        journal = Journal(script)
-        floor = try ServerFloor(on: loopback, port: port, for: journal, accepting: limit)
-        self.port = floor.port
+        scriptHost = ScriptHost(script)
+        acceptor = try ConnectionAcceptor(on: loopback, port: port, for: scriptHost, accepting: limit)
+        self.port = acceptor.port
     }
 
     /// - Parameter scripts: the scripts of the first connection, the second, and so on. All further connections use the
@@ -33,35 +33,35 @@ package final class ScriptedServer: Sendable {
     deinit { close() }
 
     /// Closes all connections and waits until all threads have ended.
-    package func close() { floor.close() }
+    package func close() { acceptor.close() }
 
     package func url(_ path: String = "/") -> String { "http://\(loopback.host):\(port)\(path)" }
 
     // MARK: What happened
 
     /// All connections, in the order in which they were accepted.
-    package var connections: [ScriptedConnection] { journal.connections.state }
+    package var connections: [ScriptedConnection] { scriptHost.connections.state }
 
     package var openConnections: Int { connections.count { $0.isOpen } }
 
     /// Waits until `count` connections have been accepted.
     package func waitForConnections(_ count: Int) async throws {
-        try await journal.connections.wait { $0.count >= count }
+        try await scriptHost.connections.wait { $0.count >= count }
     }
 
     /// Waits until at least `count` connections have been accepted and none is open.
     package func waitUntilClosed(_ count: Int = 1) async throws {
-        try await journal.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
+        try await scriptHost.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
     }
 
     /// Waits until connection `index` has received `count` bytes.
     package func waitForBytes(_ count: Int, on index: Int = 0) async throws {
-        try await journal.connections.wait { $0.count > index && $0[index].received.count >= count }
+        try await scriptHost.connections.wait { $0.count > index && $0[index].received.count >= count }
     }
 }
 
 /// The scripts of the server, and the record of its connections.
-private final class Journal: ConnectionHost {
+private final class ScriptHost: ConnectionHost {
     let connections = Observed<[ScriptedConnection]>([])
     private let script: ScriptedServer.Script
 

@@ -29,7 +29,7 @@ final class ServingProcess: Sendable {
         while line.last != UInt8(ascii: "\n") {
             guard let bytes = try SystemCalls.read(output), !bytes.isEmpty else {
                 throw ServerError(
-                    "Tests/Servers/serve ended before its servers were ready; it said why on standard error. Run scripts/packages.sh test")
+                    "Tests/Servers/serve ended before its servers were ready; see its standard error, and run scripts/packages.sh test")
             }
             line += bytes
         }

@@ -21,7 +21,7 @@ extension SystemCalls {
     static func boundSocket(_ loopback: Loopback, port: Int) throws -> FileDescriptor {
         let socket = try openSocket(loopback)
         try setOption(SO_REUSEADDR, to: 1, on: socket)
-        guard let port = UInt16(exactly: port) else { throw ServerError("\(port) is no port") }
+        guard let port = UInt16(exactly: port) else { throw ServerError("\(port) is not a port number") }
         let result = unsafe withAddress(loopback, port) { address, length in unsafe bind(socket.number, address, length) }
         try check("bind to port \(port)", result)
         return socket

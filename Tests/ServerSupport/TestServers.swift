@@ -46,7 +46,7 @@ package struct TestServers: Sendable {
         do {
             description = try JSONDecoder().decode(Description.self, from: Data(line))
         } catch {
-            throw ServerError("Tests/Servers/serve said '\(String(decoding: line, as: UTF8.self))', which is not its description: \(error)")
+            throw ServerError("Tests/Servers/serve printed '\(String(decoding: line, as: UTF8.self))' instead of its description: \(error)")
         }
     }
 
@@ -62,7 +62,7 @@ package struct TestServers: Sendable {
 
     package func path(of file: TestFile) throws -> String {
         if let path = description.files[file.rawValue] { return path }
-        throw ServerError("Tests/Servers/serve has made no file '\(file.rawValue)'; its server may be missing: \(description.missing)")
+        throw ServerError("Tests/Servers/serve has not created the file '\(file.rawValue)'; its server may be missing: \(description.missing)")
     }
 
     /// The lines of a log or of another text file.

@@ -36,6 +36,6 @@ package final class BlackHolePort: Sendable {
             fillers.append(filler)
             if SystemCalls.wait(for: [(filler, Int32(POLLOUT))], milliseconds: 50)[0] == 0 { return fillers }
         }
-        throw ServerError("port \(port) takes 128 connections, though its queue was to hold none")
+        throw ServerError("port \(port) accepts 128 connections, although its queue has length 0")
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ScriptedServerTests {
     private static let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    @Test func aRequestIsRecordedAndAnswered() throws {
+    @Test func requestIsRecordedAndGetsItsResponse() throws {
         let server = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 204 No Content\r\n\r\n"))
         let client = try RawClient(to: server.port)
         try client.send(Self.request)
@@ -16,7 +16,7 @@ import Testing
         #expect(server.connections.map(\.text) == [Self.request])
     }
 
-    @Test func anAnswerWaitsForTheHead() throws {
+    @Test func responseWaitsForTheHead() throws {
         let server = try ScriptedServer(ScriptedServer.answering("x"))
         let client = try RawClient(to: server.port)
         // Drops "\r\n", which is one character in Swift.
@@ -34,31 +34,31 @@ import Testing
         #expect(client.receiveAll() == ("onetwo", .closed))
     }
 
-    @Test func bytesComeOneByOne() throws {
+    @Test func bytesAreSentOneByOne() throws {
         let server = try ScriptedServer([.sendByteByByte(Array("slowly".utf8))])
         #expect(try RawClient(to: server.port).receiveAll() == ("slowly", .closed))
     }
 
-    @Test func theTestSaysWhen() async throws {
-        let (arrived, may) = (try Gate(), try Gate())
-        let server = try ScriptedServer([.receiveHead, .open(arrived), .wait(may), .send(text: "now")])
+    @Test func gateDelaysTheResponse() async throws {
+        let (arrived, mayRespond) = (try Gate(), try Gate())
+        let server = try ScriptedServer([.receiveHead, .open(arrived), .wait(mayRespond), .send(text: "now")])
         let client = try RawClient(to: server.port)
         #expect(!arrived.isOpen)
         try client.send(Self.request)
         try await arrived.wait()
         #expect(!client.receives(within: 20))
-        may.open()
+        mayRespond.open()
         #expect(client.receiveAll().text == "now")
     }
 
-    @Test func aResetOvertakes() throws {
+    @Test func resetDiscardsUnreadData() throws {
         let server = try ScriptedServer([.receiveHead, .reset])
         let client = try RawClient(to: server.port)
         try client.send(Self.request)
         #expect(client.receiveAll() == ("", .reset))
     }
 
-    @Test func afterAHalfCloseItStillReceives() async throws {
+    @Test func serverStillReceivesAfterAHalfClose() async throws {
         let server = try ScriptedServer([.halfClose, .receive(4), .close])
         let client = try RawClient(to: server.port)
         #expect(client.receiveAll() == ("", .closed))
@@ -68,7 +68,7 @@ import Testing
         #expect(server.connections[0].text == "late")
     }
 
-    @Test func itReadsToTheEnd() async throws {
+    @Test func serverReadsToTheEnd() async throws {
         let server = try ScriptedServer([.receiveToEnd, .send(text: "all")])
         let client = try RawClient(to: server.port)
         try client.send("abc")
@@ -86,7 +86,7 @@ import Testing
         try await server.waitUntilClosed()
     }
 
-    @Test func aStallEndsWithThePeer() async throws {
+    @Test func stallEndsWithThePeer() async throws {
         let server = try ScriptedServer([.stall, .close])
         let client = try RawClient(to: server.port)
         try client.send("unread")
@@ -104,7 +104,7 @@ import Testing
         #expect(texts == ["first", "other", "other"])
     }
 
-    @Test func afterItsLastConnectionItRefuses() async throws {
+    @Test func serverRefusesConnectionsAboveItsLimit() async throws {
         let server = try ScriptedServer([], accepting: 1)
         _ = try RawClient(to: server.port).receiveAll()
         try await server.waitUntilClosed()
@@ -126,7 +126,7 @@ import Testing
         _ = client.receiveAll()
     }
 
-    @Test func nothingIsLeftOpen() throws {
+    @Test func releasedServerClosesItsPort() throws {
         // Other tests open and close descriptors at the same time, so this test only checks its own port.
         var server: ScriptedServer? = try ScriptedServer([.stall])
         let port = try #require(server?.port)
@@ -136,7 +136,7 @@ import Testing
         #expect(throws: ServerError.self) { try RawClient(to: port) }
     }
 
-    @Test func aWaitEndsWithItsTask() async throws {
+    @Test func cancelledTaskEndsItsWait() async throws {
         let gate = try Gate()
         let waiting = Task { try await gate.wait() }
         waiting.cancel()
@@ -144,20 +144,20 @@ import Testing
     }
 
     @Test(arguments: [Loopback.ipv4, .ipv6])
-    func aPortRefuses(_ loopback: Loopback) throws {
+    func refusingPortRefusesConnections(_ loopback: Loopback) throws {
         guard let refusing = try? RefusingPort(on: loopback) else { return }
         #expect(throws: ServerError.self) { try RawClient(to: refusing.port, on: loopback) }
     }
 
     @Test(arguments: [Loopback.ipv4, .ipv6])
-    func aBlackHoleDoesNotAnswer(_ loopback: Loopback) throws {
+    func blackHolePortDoesNotRespond(_ loopback: Loopback) throws {
         guard let hole = try? BlackHolePort(on: loopback) else { return }
         let socket = try SystemCalls.openSocket(loopback)
         try SystemCalls.connect(socket, loopback, port: hole.port)
         #expect(SystemCalls.wait(for: [(socket, Int32(POLLOUT))], milliseconds: 200) == [0])
     }
 
-    @Test func aServerMayUseThePortOfTheOtherFamily() throws {
+    @Test func serverMayUseThePortOfTheOtherAddressFamily() throws {
         guard (try? RefusingPort(on: .ipv6)) != nil else { return }
         // A port that is free in one family may be in use by another test in the other family. This is a loop because
         // `first` of a lazy filtered map calls its closure twice, and traps if the second call returns nil.

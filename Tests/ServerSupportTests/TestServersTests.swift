@@ -7,13 +7,13 @@ import Testing
 /// Checks the real servers with curl(1).
 @Suite(.timeLimit(.minutes(10))) struct TestServersTests {
     @Test(arguments: TestServer.allCases)
-    func eachServerIsThere(_ server: TestServer) throws {
+    func eachServerHasAnEndpoint(_ server: TestServer) throws {
         let endpoint = try TestServers.shared.endpoint(server)
         #expect((1...65535).contains(endpoint.port))
     }
 
     @Test(arguments: TestFile.allCases)
-    func eachFileIsThere(_ file: TestFile) throws {
+    func eachFileIsReadable(_ file: TestFile) throws {
         #expect(try FileManager.default.isReadableFile(atPath: TestServers.shared.path(of: file)))
     }
 
@@ -27,13 +27,13 @@ import Testing
             (.apacheHTTP, "1.1"),
             (.apacheHTTPS, "2"),
         ] as [(TestServer, String)])
-    func aFileComesBy(_ server: TestServer, _ version: String) throws {
+    func fileIsServedByHTTPVersion(_ server: TestServer, _ version: String) throws {
         let outcome = try Curl.run(TestServers.shared.url(server, "/hello.txt"), "-w", "%{http_version} %{http_code}")
         #expect(outcome.output == "Hello\n\(version) 200")
     }
 
     @Test(arguments: [TestServer.nginxHTTP2, .nghttpdHTTP])
-    func http2ComesByPriorKnowledge(_ server: TestServer) throws {
+    func http2WorksWithPriorKnowledge(_ server: TestServer) throws {
         let outcome = try Curl.run(TestServers.shared.url(server, "/hello.txt"), "--http2-prior-knowledge", "-w", "%{http_version}")
         #expect(outcome.output == "Hello\n2")
     }
@@ -41,13 +41,13 @@ import Testing
     @Test(
         arguments: [.nginxExpired, .nginxNotYetValid, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted, .nginxIncompleteChain]
             as [TestServer])
-    func aBadCertificateIsRefused(_ server: TestServer) throws {
+    func invalidCertificateIsRefused(_ server: TestServer) throws {
         #expect(try Curl.run(TestServers.shared.url(server, "/hello.txt")).status == 60)
         #expect(try Curl.run(TestServers.shared.url(server, "/hello.txt"), "-k").output == "Hello\n")
     }
 
     @Test(arguments: [TestFile.clientKey, .clientEncryptedKey])
-    func aClientIsKnownByItsCertificate(_ key: TestFile) throws {
+    func clientIsAuthenticatedByItsCertificate(_ key: TestFile) throws {
         let servers = try TestServers.shared
         for server in [TestServer.nginxClientOptional, .nginxClientRequired] {
             let outcome = try Curl.run(
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aClientWithoutAGoodCertificateIsRefused() throws {
+    @Test func clientWithoutAValidCertificateIsRefused() throws {
         let servers = try TestServers.shared
         let refused = try ["--cert", servers.path(of: .refusedCertificate), "--key", servers.path(of: .refusedKey)]
         for options in [[], refused] {
@@ -66,63 +66,63 @@ import Testing
         }
     }
 
-    @Test func nginxAsksForAPasswordAndTakesIt() throws {
+    @Test func nginxRequiresAndAcceptsAPassword() throws {
         let servers = try TestServers.shared
         let url = try servers.url(.nginxHTTP, "/private/secret.txt")
         #expect(try Curl.run(url, "-f").status == 22)
         #expect(try Curl.run(url, "-u", "\(servers.user):\(servers.password)").output.contains("treasure"))
     }
 
-    @Test func apacheAsksForADigest() throws {
+    @Test func apacheRequiresDigestAuthentication() throws {
         let servers = try TestServers.shared
         let url = try servers.url(.apacheHTTP, "/private/secret.txt")
         #expect(try Curl.run(url, "-u", "\(servers.user):\(servers.password)", "-f").status == 22)
         #expect(try Curl.run(url, "--digest", "-u", "\(servers.user):\(servers.password)").output.contains("treasure"))
     }
 
-    @Test func apacheSaysHints() throws {
+    @Test func apacheSendsEarlyHints() throws {
         #expect(try Curl.run(TestServers.shared.url(.apacheHTTPS, "/hints"), "-i").output.hasPrefix("HTTP/2 103"))
     }
 
     @Test(arguments: [TestServer.squidOpen, .squidLocked, .socksOpen, .socksLocked])
-    func aProxyLeadsOn(_ proxy: TestServer) throws {
+    func proxyForwardsToOrigins(_ proxy: TestServer) throws {
         let servers = try TestServers.shared
-        let way = try ["-x", servers.url(proxy, "", host: "127.0.0.1"), "--noproxy", ""]
+        let proxyOptions = try ["-x", servers.url(proxy, "", host: "127.0.0.1"), "--noproxy", ""]
         for target in [TestServer.nginxHTTP, .nginxHTTPS] {
             let url = try servers.url(target, "/hello.txt")
-            let known = try Curl.run([url, "-f", "-U", "\(servers.user):\(servers.password)"] + way)
-            #expect(known.output == "Hello\n")
+            let authenticated = try Curl.run([url, "-f", "-U", "\(servers.user):\(servers.password)"] + proxyOptions)
+            #expect(authenticated.output == "Hello\n")
             let isOpen = proxy == .squidOpen || proxy == .socksOpen
-            #expect(try (Curl.run([url, "-f"] + way).status == 0) == isOpen)
+            #expect(try (Curl.run([url, "-f"] + proxyOptions).status == 0) == isOpen)
         }
     }
 
-    @Test func squidLogsWhatItDid() async throws {
+    @Test func squidLogsItsRequests() async throws {
         let servers = try TestServers.shared
         let url = try servers.url(.nginxHTTP, "/hello.txt?logged", host: "127.0.0.1")
         _ = try Curl.run(url, "-x", servers.url(.squidOpen, ""), "--noproxy", "")
         #expect(try await servers.line(of: .squidLog, with: "GET \(url)").contains("/200"))
     }
 
-    @Test func httpbinAnswers() throws {
+    @Test func httpbinResponds() throws {
         let outcome = try Curl.run(TestServers.shared.url(.httpbin, "/anything", host: "127.0.0.1"), "-d", "sea=calm")
         #expect(outcome.output.contains(#""sea": "calm""#))
     }
 
-    @Test func theServersListenOnBothLoopbacks() throws {
+    @Test func serversListenOnBothLoopbackAddresses() throws {
         let endpoint = try TestServers.shared.endpoint(.nginxHTTPS)
         guard endpoint.ipv6 else { return }
         #expect(try Curl.run(endpoint.url("/hello.txt", host: "[::1]")).output == "Hello\n")
         #expect(try Curl.run(endpoint.url("/hello.txt", host: "127.0.0.1")).output == "Hello\n")
     }
 
-    @Test func anotherSetMayRunBesideThem() throws {
+    @Test func secondSetOfServersMayRunAtTheSameTime() throws {
         let others = try TestServers(parts: ["socks"])
         #expect(try others.endpoint(.socksOpen).port != TestServers.shared.endpoint(.socksOpen).port)
         #expect(throws: ServerError.self) { try others.endpoint(.nginxHTTP) }
     }
 
-    @Test func theServersEndWithTheirOwner() throws {
+    @Test func serversEndWithTheirOwner() throws {
         var others: TestServers? = try TestServers(parts: ["nginx"])
         let url = try #require(try others?.url(.nginxHTTP, "/hello.txt"))
         let folder = try #require(others?.folder)

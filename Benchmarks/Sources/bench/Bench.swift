@@ -7,57 +7,57 @@ import Foundation
 @main
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bench", abstract: "Measure Portolan beside its peers and beside raw loops.",
+        commandName: "bench", abstract: "Compare Portolan with its peers and with raw loops.",
         discussion: """
-            BENCH_SLOW=ROW in the environment makes Portolan do that row's work three times in each run: to see it over its budget.
-            Exit status: 0; 1 where a row could not be measured, or with --strict is over its budget; 64 where the command line is wrong.
+            With BENCH_SLOW=ROW in the environment, Portolan does the work of that row three times in each run, so that the row exceeds its budget.
+            Exit status: 0; 1 if a row could not be measured or, with --strict, exceeds its budget; 64 if the command line is invalid.
             """,
         subcommands: [MemoryReport.self])
 
     @Option(name: .customLong("row"), help: "Measure this row only. May be given several times.")
     var names: [String] = []
 
-    @Option(help: "How often everybody has a turn; the median counts.")
+    @Option(help: "The number of rounds. Each competitor runs once in a round; the result is the median.")
     var rounds = 7
 
-    @Option(help: "Where the results go, as JSON. (default: .build/bench/results.json, with --grid grid.json)")
+    @Option(help: "The file for the results, as JSON. (default: .build/bench/results.json, with --grid grid.json)")
     var output: String?
 
-    @Option(help: "The folder for files that are made once.")
+    @Option(help: "The folder for files that are created once and kept.")
     var scratch = ".build/bench/files"
 
     @Option(help: "The folder with the plugin libraries.")
     var plugins = ".build/bench/plugins"
 
-    @Option(help: "The command line that is started.")
+    @Option(help: "The portolan program whose start is measured.")
     var portolan = ".build/benchmarks/release/portolan"
 
     @Option(help: "The program that starts nginx for the http: rows.")
     var servers = "Tests/Servers/serve"
 
-    @Flag(help: "Measure http: over the number of loads in flight and the size of the bodies, instead of the rows.")
+    @Flag(help: "Measure http: for several numbers of loads in flight and several body sizes, instead of the rows.")
     var grid = false
 
-    @Flag(help: "Let only Portolan do the work, for a profiler: nothing is judged, and no results are written.")
+    @Flag(help: "Run only Portolan, for a profiler. No budget is checked, and no results are written.")
     var alone = false
 
-    @Flag(help: "Say which rows there are.")
+    @Flag(help: "List the rows.")
     var list = false
 
-    @Flag(help: "Exit with status 1 where a row is over its budget.")
+    @Flag(help: "Exit with status 1 if a row exceeds its budget.")
     var strict = false
 
     func validate() throws {
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds \(rounds): give a number from 1 to 1000") }
         let known = rows.map(\.name)
-        let asked = names.map { ("--row", $0) } + (Self.slowRow.map { [("BENCH_SLOW", $0)] } ?? [])
-        guard let (source, name) = asked.first(where: { !known.contains($0.1) }) else { return }
-        throw ValidationError("\(source) \(name): there is no such row; there are \(known.joined(separator: ", "))")
+        let requested = names.map { ("--row", $0) } + (Self.slowRow.map { [("BENCH_SLOW", $0)] } ?? [])
+        guard let (source, name) = requested.first(where: { !known.contains($0.1) }) else { return }
+        throw ValidationError("\(source) \(name): there is no such row; the rows are \(known.joined(separator: ", "))")
     }
 
     func run() async throws {
         if list { return printList() }
-        Self.forgetProxies()
+        Self.unsetProxyVariables()
         let makers = rows.filter { names.isEmpty || names.contains($0.name) }
         let fixture = Fixture(
             scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan),
@@ -74,7 +74,7 @@ struct Bench: AsyncParsableCommand {
     private var rows: [RowMaker] { grid ? HTTPGrid.all : RowMaker.all }
 
     /// All loaded URLs are on this machine.
-    private static func forgetProxies() {
+    private static func unsetProxyVariables() {
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] { unsafe unsetenv(name) }
     }
 

@@ -10,18 +10,18 @@ extension BenchTests {
         private let peers = ["libcurl": 15.0, "raw": 10.0]
 
         @Test(arguments: [(13.5, true), (13.6, false), (9, true)])
-        func costAboveTheRawLoopIsCompared(value: Double, isKept: Bool) {
+        func costsAboveTheRawLoopAreCompared(value: Double, isKept: Bool) {
             let budget = Budget.atMost(0.7, of: "libcurl", over: "raw")
             #expect(budget.text == "over raw ≤ 0.7 × libcurl")
-            #expect(budget.isKept(value, peers) == isKept, "libcurl is 5 above the raw loop")
+            #expect(budget.isKept(value, peers) == isKept, "libcurl costs 5 more than the raw loop")
         }
 
-        @Test func budgetIsNotKeptWhereItsPeersAreMissing() {
+        @Test func budgetFailsIfItsPeersAreMissing() {
             #expect(!Budget.atMost(0.7, of: "libcurl", over: "raw").isKept(1, ["libcurl": 15]))
             #expect(!Budget.atMost(0.7, of: "libcurl", over: "raw").isKept(1, ["raw": 10]))
         }
 
-        @Test func eachOfSeveralBudgetsCounts() {
+        @Test func everyCombinedBudgetMustBeKept() {
             let budget = Budget.atMost(1, of: "libcurl").and(.atMost(1, of: "raw"))
             #expect(budget.isKept(10, peers))
             #expect(!budget.isKept(11, peers))

@@ -18,36 +18,36 @@ extension BenchTests {
                 ])
         }
 
-        @Test func gridHasRowsOfItsOwn() throws {
+        @Test func gridHasItsOwnRows() throws {
             let outcome = try BenchProgram.run(["--grid", "--list"])
             let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
             #expect(names.count == 16)
             #expect(names.first == "grid-1x1KiB")
-            #expect(names.last == "grid-1x1GiB", "more of them at once would take too long")
+            #expect(names.last == "grid-1x1GiB", "more concurrent loads of this size would take too long")
             #expect(try BenchProgram.run(["--grid", "--row", "http-get"]).status == 64)
         }
 
-        @Test func rowThatCannotBeMeasuredIsNamedAndFails() throws {
+        @Test func failedRowIsNamedAndTheOthersAreMeasured() throws {
             let outcome = try BenchProgram.run([
                 "--row", "boundary-event", "--row", "registry-10", "--rounds", "1", "--plugins", "/nowhere",
             ])
             #expect(outcome.status == 1)
-            #expect(outcome.errors.hasPrefix("bench: boundary-event: /nowhere/events.so is not there: `make bench` builds it"))
-            #expect(outcome.results.map(\.name) == ["registry-10"], "the others are measured")
+            #expect(outcome.errors.hasPrefix("bench: boundary-event: /nowhere/events.so does not exist; run 'make bench' to build it"))
+            #expect(outcome.results.map(\.name) == ["registry-10"], "the other rows are measured")
         }
 
         @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001")])
-        func wrongOptionsAreRefused(option: String, value: String) throws {
+        func invalidOptionsAreRefused(option: String, value: String) throws {
             let outcome = try BenchProgram.run([option, value])
             #expect(outcome.status == 64)
             #expect(outcome.errors.contains("\(option) \(value): "))
             #expect(outcome.output.isEmpty)
         }
 
-        @Test func slowRowThatDoesNotExistIsRefused() throws {
+        @Test func unknownSlowRowIsRefused() throws {
             let outcome = try BenchProgram.run(["--row", "registry-10"], slow: "registry")
             #expect(outcome.status == 64)
-            #expect(outcome.errors.contains("BENCH_SLOW registry: there is no such row; there are data-8MiB, "))
+            #expect(outcome.errors.contains("BENCH_SLOW registry: there is no such row; the rows are data-8MiB, "))
         }
     }
 }

@@ -12,7 +12,7 @@ extension BenchTests {
             private static let asyncHTTPClient: Set<String> = []
         #endif
 
-        @Test func everybodyReadsTheSameFromNginx() throws {
+        @Test func everyCompetitorReadsTheSameFromNginx() throws {
             let outcome = try BenchProgram.run(["--row", "http-get", "--row", "http-64", "--rounds", "1"])
             #expect(outcome.errors == "")
             #expect(outcome.results.map(\.name) == ["http-get", "http-64"])
@@ -23,7 +23,7 @@ extension BenchTests {
         }
 
         /// Also compares the tallies of HTTP/1.1 and HTTP/2 over TLS.
-        @Test(arguments: ["https-64", "http2-64", "http-64-async"]) func everybodyReadsTheSame(row: String) throws {
+        @Test(arguments: ["https-64", "http2-64", "http-64-async"]) func everyCompetitorReadsTheSame(row: String) throws {
             let outcome = try BenchProgram.run(["--row", row, "--rounds", "1"])
             #expect(outcome.errors == "")
             let result = try #require(outcome.results.first)
@@ -32,15 +32,15 @@ extension BenchTests {
             #expect(result.value > 0 && result.peers.values.allSatisfy { $0 > 0 })
         }
 
-        @Test func rowWithoutServersSaysSo() throws {
+        @Test func missingServerIsReported() throws {
             let outcome = try BenchProgram.run(["--row", "http-get", "--row", "registry-10", "--rounds", "1", "--servers", "/nowhere"])
             #expect(outcome.status == 1)
-            #expect(outcome.errors.hasPrefix("bench: http-get: /nowhere is not there: "))
+            #expect(outcome.errors.hasPrefix("bench: http-get: /nowhere does not exist; "))
             #expect(outcome.results.map(\.name) == ["registry-10"])
         }
 
         /// Files and processes show when nginx has started and ended.
-        @Test(.timeLimit(.minutes(1))) func serversEndWithTheProgramHoweverThatEnds() async throws {
+        @Test(.timeLimit(.minutes(1))) func killingTheProgramEndsItsServers() async throws {
             try BenchProgram.withFolder { folder in
                 let process = try BenchProgram.start(
                     ["--grid", "--row", "grid-1x1KiB", "--row", "grid-1x32KiB", "--rounds", "1"], in: folder)

@@ -15,15 +15,15 @@ extension BenchTests {
 
         private func ratio(of row: BenchProgram.Result) throws -> Double { row.value / (try #require(row.peers["C"])) }
 
-        @Test func rowThatDoesItsWorkThriceIsOverItsBudget() throws {
+        @Test func rowThatRepeatsItsWorkExceedsItsBudget() throws {
             let usual = try #require(try measureEcho().results.first)
             let slow = try #require(try measureEcho(slow: "echo-kit").results.first)
             #expect(usual.name == "echo-kit")
             #expect(!slow.within)
-            #expect(try ratio(of: slow) > ratio(of: usual) * 1.5, "a time, which is to be three times what it was")
+            #expect(try ratio(of: slow) > ratio(of: usual) * 1.5, "the slow row should take about three times as long")
         }
 
-        @Test func slowRowFailsWhereBudgetsAreStrict() throws {
+        @Test func strictBudgetFailsASlowRow() throws {
             let outcome = try measureEcho(isStrict: true, slow: "echo-kit")
             #expect(outcome.status == 1)
             #expect(outcome.output.contains("NO"))

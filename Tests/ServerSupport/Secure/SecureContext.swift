@@ -151,6 +151,6 @@ enum OpenSSLErrors {
 extension ServerError {
     /// An argument that OpenSSL rejected.
     init(openSSL what: String) {
-        self.init("OpenSSL does not take \(what): \(OpenSSLErrors.takeReason() ?? "no reason given")")
+        self.init("OpenSSL rejects \(what): \(OpenSSLErrors.takeReason() ?? "no reason given")")
     }
 }

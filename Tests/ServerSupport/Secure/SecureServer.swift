@@ -25,17 +25,17 @@ package final class SecureServer: Sendable {
     package let port: Int
     private let loopback: Loopback
     private let host: SecureHost
-    private let floor: ServerFloor
+    private let acceptor: ConnectionAcceptor
 
     /// - Parameter settings: `nil` disables TLS.
     package init(_ settings: Settings?, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4) throws {
         self.loopback = loopback
         host = SecureHost(try settings.map(SecureContext.init), prelude: settings?.prelude ?? [], behaviour)
-        floor = try ServerFloor(on: loopback, port: 0, for: host, accepting: .max)
-        port = floor.port
+        acceptor = try ConnectionAcceptor(on: loopback, port: 0, for: host, accepting: .max)
+        port = acceptor.port
     }
 
-    deinit { floor.close() }
+    deinit { acceptor.close() }
 
     package var url: String { url(host: loopback.host) }
 
@@ -44,10 +44,10 @@ package final class SecureServer: Sendable {
     /// Closes all connections and waits until all threads have ended.
     ///
     /// - Throws: `CancellationError`
-    package func stop() async throws { try await floor.end() }
+    package func stop() async throws { try await acceptor.end() }
 
     /// Closes the current connections.
-    package func closeAll() throws { try floor.closeConnections() }
+    package func closeAll() throws { try acceptor.closeConnections() }
 
     // MARK: What happened
 
@@ -100,7 +100,7 @@ private final class SecureHost: ConnectionHost {
             note(.secured(wire.peerName))
             try run(on: socket, over: wire, applicationProtocol: wire.applicationProtocol)
         } catch ConversationEnd.serverIsClosed {
-            wire.sayGoodbye()
+            wire.sendCloseNotifyWithoutBlocking()
         } catch let failure as SecureWire.Failure {
             note(.failed(failure.reason))
             // Closing with unread data would send a reset, which may overtake the alert.

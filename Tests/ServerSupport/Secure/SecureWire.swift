@@ -20,7 +20,7 @@ final class SecureWire: Wire {
     private let outgoing: OpaquePointer
     private var packetLimit: Int?
     private var sealer: RecordSealer?
-    private var saidGoodbye = false
+    private var hasSentCloseNotify = false
 
     /// - Parameter received: bytes that were already read from the socket.
     init(_ socket: ServerSocket, _ context: SecureContext, received: [UInt8] = []) throws {
@@ -101,16 +101,16 @@ final class SecureWire: Wire {
     }
 
     /// Sends close_notify when the server is being closed, if that is possible without blocking.
-    func sayGoodbye() {
-        guard context.settings.sendsCloseNotify, !saidGoodbye else { return }
-        saidGoodbye = true
+    func sendCloseNotifyWithoutBlocking() {
+        guard context.settings.sendsCloseNotify, !hasSentCloseNotify else { return }
+        hasSentCloseNotify = true
         _ = unsafe SSL_shutdown(ssl)
         _ = try? SystemCalls.send(takeOutgoing()[...], to: socket.socket)
     }
 
     private func closeNotify() throws {
-        guard !saidGoodbye else { return }
-        saidGoodbye = true
+        guard !hasSentCloseNotify else { return }
+        hasSentCloseNotify = true
         _ = unsafe SSL_shutdown(ssl)
         try flush()
     }
@@ -185,7 +185,7 @@ final class SecureWire: Wire {
             try SystemCalls.sendAtOnce(socket.socket)
         case .sendInClear(let bytes): try socket.send(bytes[...])
         case .sendSealed(let records):
-            guard sealer != nil else { throw ServerError("records are sealed by hand in TLS 1.3 only") }
+            guard sealer != nil else { throw ServerError("sendSealed needs TLS 1.3") }
             for record in records { try socket.send(sealer?.seal(record)[...] ?? []) }
         }
     }

@@ -35,7 +35,7 @@ final class Fixture: Sendable {
     func loader(withPlugin library: String) throws -> Loader {
         let path = plugins + "/" + library
         guard FileManager.default.fileExists(atPath: path) else {
-            throw Missing("\(path) is not there: `make bench` builds it; or name the folder that has it with --plugins")
+            throw Missing("\(path) does not exist; run 'make bench' to build it, or name its folder with --plugins")
         }
         var configuration = Loader.Configuration.default
         configuration.handlers = try Plugin(contentsOf: path).handlers

@@ -34,7 +34,7 @@ struct MemoryReport: AsyncParsableCommand {
         process.waitUntilExit()
         let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }
         guard process.terminationStatus == 0, numbers.count == 3 else {
-            throw Missing("'bench memory-report \(name)' ended with status \(process.terminationStatus) and said '\(text)'")
+            throw Missing("'bench memory-report \(name)' ended with status \(process.terminationStatus) and printed '\(text)'")
         }
         reports.add(Int(numbers[2]))
         return bench_tally(count: numbers[0], sum: numbers[1])
@@ -45,7 +45,7 @@ struct MemoryReport: AsyncParsableCommand {
         let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = text.split(separator: "\n").first { $0.hasPrefix(key + ":") }
         guard let kilobytes = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
-            throw Missing("/proc/self/status says no \(key)")
+            throw Missing("/proc/self/status has no \(key)")
         }
         return kilobytes << 10
     }

@@ -19,7 +19,7 @@ final class NginxServer: Sendable {
     ///   - root: the folder to serve.
     init(program: String, root: String) throws {
         guard FileManager.default.isExecutableFile(atPath: program) else {
-            throw Missing("\(program) is not there: run this in the folder of the sources; or name it with --servers")
+            throw Missing("\(program) does not exist; run bench in the folder of the sources, or name the program with --servers")
         }
         let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: program)
@@ -39,7 +39,7 @@ final class NginxServer: Sendable {
         var text = Data()
         while text.last != UInt8(ascii: "\n") {
             let more = output.availableData
-            guard !more.isEmpty else { throw Missing("\(program) ended without saying where nginx is: 'make bench' gets what it needs") }
+            guard !more.isEmpty else { throw Missing("\(program) ended without the address of nginx; run 'make bench' to install what it needs") }
             text += more
         }
         return try JSONDecoder().decode(Place.self, from: text)

@@ -125,7 +125,7 @@
         private func loadNext() {
             guard left > 0 else { return end() }
             left -= 1
-            let task = client.execute(request: request, delegate: TallyTaker(eventLoop))
+            let task = client.execute(request: request, delegate: TallyingResponseDelegate(eventLoop))
             task.futureResult.whenComplete { [self] result in
                 switch result {
                 case .success(let body):
@@ -148,7 +148,7 @@
 
     /// Consumes the bytes of a response in place.
     @safe
-    private final class TallyTaker: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is used on its event loop only
+    private final class TallyingResponseDelegate: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is used on its event loop only
         private let done: EventLoopFuture<Void>
         /// A pointer, as in the C peers.
         private let tally: UnsafeMutablePointer<bench_tally>

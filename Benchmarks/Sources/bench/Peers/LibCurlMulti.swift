@@ -18,16 +18,16 @@ enum LibCurlMulti {
         loading url: String, _ options: CurlHandle.Options = CurlHandle.Options(), times: Int, inFlight count: Int, amount: Int,
         polls: Bool = false
     ) throws -> Competitor {
-        let crowd = try CurlCrowd(url, options, count: count)
-        if polls { return Competitor(nameOfPolling, amount: amount) { try crowd.load(times: times, drivenBy: CurlCrowd.poll) } }
-        let sockets = try CurlSockets(crowd)
-        return Competitor(name, amount: amount) { try crowd.load(times: times, drivenBy: sockets.drive) }
+        let multiHandle = try CurlMultiHandle(url, options, count: count)
+        if polls { return Competitor(nameOfPolling, amount: amount) { try multiHandle.load(times: times, drivenBy: CurlMultiHandle.poll) } }
+        let sockets = try CurlSockets(multiHandle)
+        return Competitor(name, amount: amount) { try multiHandle.load(times: times, drivenBy: sockets.drive) }
     }
 }
 
 /// The easy handles of a multi handle.
 @safe
-final class CurlCrowd: @unchecked Sendable {  // … because the runs of a competitor are sequential
+final class CurlMultiHandle: @unchecked Sendable {  // … because the runs of a competitor are sequential
     let multi: UnsafeMutableRawPointer
     private let handles: [CurlHandle]
     private let places: [UnsafeMutableRawPointer: Int]
@@ -46,7 +46,7 @@ final class CurlCrowd: @unchecked Sendable {  // … because the runs of a compe
     deinit { unsafe curl_multi_cleanup(multi) }
 
     /// - Parameter drive: runs libcurl until a transfer may have finished.
-    func load(times: Int, drivenBy drive: (CurlCrowd) throws -> Void) throws -> bench_tally {
+    func load(times: Int, drivenBy drive: (CurlMultiHandle) throws -> Void) throws -> bench_tally {
         var (tally, added, done) = (bench_tally(), min(handles.count, times), 0)
         for handle in handles.prefix(added) { try Self.check(unsafe curl_multi_add_handle(multi, handle.handle)) }
         while done < times {
@@ -67,11 +67,11 @@ final class CurlCrowd: @unchecked Sendable {  // … because the runs of a compe
         return tally
     }
 
-    static func poll(_ crowd: CurlCrowd) throws {
+    static func poll(_ multiHandle: CurlMultiHandle) throws {
         var running: Int32 = 0
-        try check(unsafe curl_multi_perform(crowd.multi, &running))
+        try check(unsafe curl_multi_perform(multiHandle.multi, &running))
         guard running > 0 else { return }
-        try check(unsafe curl_multi_poll(crowd.multi, nil, 0, 1000, nil))
+        try check(unsafe curl_multi_poll(multiHandle.multi, nil, 0, 1000, nil))
     }
 
     static func check(_ code: CURLMcode) throws {
@@ -87,13 +87,13 @@ private final class CurlSockets: @unchecked Sendable {  // … because the runs 
     /// When to call libcurl without a socket event, in milliseconds from now; negative for never.
     private var limit = -1
 
-    init(_ crowd: CurlCrowd) throws {
+    init(_ multiHandle: CurlMultiHandle) throws {
         poller = try Poller()
-        crowd.callee = self
+        multiHandle.callee = self
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        try CurlCrowd.check(
+        try CurlMultiHandle.check(
             unsafe bench_curl_multi_set_callbacks(
-                crowd.multi,
+                multiHandle.multi,
                 { _, socket, what, context, _ in
                     guard let context = unsafe context else { return -1 }
                     unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
@@ -116,21 +116,21 @@ private final class CurlSockets: @unchecked Sendable {  // … because the runs 
         _ = poller.control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, interest, UInt64(socket))
     }
 
-    func drive(_ crowd: CurlCrowd) throws {
-        guard limit != 0 else { return try act(crowd, noSocket, 0) }
+    func drive(_ multiHandle: CurlMultiHandle) throws {
+        guard limit != 0 else { return try act(multiHandle, noSocket, 0) }
         var isIdle = true
         try poller.wait(atMost: Int32(clamping: limit)) { socket, events in
             isIdle = false
             let bits = (events & bench_epoll_in != 0 ? CURL_CSELECT_IN : 0) | (events & bench_epoll_out != 0 ? CURL_CSELECT_OUT : 0)
-            try act(crowd, Int32(socket), bits)
+            try act(multiHandle, Int32(socket), bits)
         }
-        if isIdle { try act(crowd, noSocket, 0) }
+        if isIdle { try act(multiHandle, noSocket, 0) }
     }
 
-    private func act(_ crowd: CurlCrowd, _ socket: Int32, _ bits: Int32) throws {
+    private func act(_ multiHandle: CurlMultiHandle, _ socket: Int32, _ bits: Int32) throws {
         if socket == noSocket { limit = -1 }
         var running: Int32 = 0
-        try CurlCrowd.check(unsafe curl_multi_socket_action(crowd.multi, socket, bits, &running))
+        try CurlMultiHandle.check(unsafe curl_multi_socket_action(multiHandle.multi, socket, bits, &running))
     }
 }
 

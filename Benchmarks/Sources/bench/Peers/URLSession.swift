@@ -24,7 +24,7 @@ enum URLSessionPeer {
     private static let session = URLSession(configuration: configuration)
 
     static func url(_ text: String) throws -> URL {
-        guard let url = URL(string: text) else { throw Missing("Foundation takes \(text.prefix(40)) for no URL") }
+        guard let url = URL(string: text) else { throw Missing("Foundation does not parse \(text.prefix(40)) as a URL") }
         return url
     }
 
@@ -55,7 +55,7 @@ enum URLSessionPeer {
     /// One load that streams to a delegate.
     static func streamed(_ target: HTTPTarget, amount: Int) throws -> Competitor {
         let url = try Self.url(target.url)
-        return Competitor(name, amount: amount) { try await StreamTaker.load(url) }
+        return Competitor(name, amount: amount) { try await TallyingSessionDelegate.load(url) }
     }
 }
 
@@ -108,20 +108,20 @@ private final class DataTaskChains: Sendable {
 
 /// The delegate of a session that runs one load at a time.
 @safe
-private final class StreamTaker: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because a session calls its delegate serially
+private final class TallyingSessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because a session calls its delegate serially
     private struct Load {
         var tally = bench_tally()
         let continuation: CheckedContinuation<bench_tally, any Error>
     }
 
-    private static let taker = StreamTaker()
-    private static let session = URLSession(configuration: URLSessionPeer.configuration, delegate: taker, delegateQueue: nil)
+    private static let shared = TallyingSessionDelegate()
+    private static let session = URLSession(configuration: URLSessionPeer.configuration, delegate: shared, delegateQueue: nil)
 
     private let load = Mutex<Load?>(nil)
 
     static func load(_ url: URL) async throws -> bench_tally {
         try await withCheckedThrowingContinuation { continuation in
-            taker.load.withLock { $0 = Load(continuation: continuation) }
+            shared.load.withLock { $0 = Load(continuation: continuation) }
             session.dataTask(with: url).resume()
         }
     }

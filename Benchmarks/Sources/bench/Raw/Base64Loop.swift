@@ -21,7 +21,7 @@ enum Base64Loop {
         let padding = (0..<min(2, text.count)).count { text[text.count - 1 - $0] == UInt8(ascii: "=") }
         var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3 - padding)
         var output = bytes.mutableSpan
-        guard decode(text, with: table.span, into: &output) else { throw Missing("the base64 of the row is not sound") }
+        guard decode(text, with: table.span, into: &output) else { throw Missing("the base64 of the row is invalid") }
         return bytes
     }
 

@@ -32,7 +32,7 @@ enum Inflate {
                 unsafe bench_tally_add(&tally, output.baseAddress, outputSize - Int(stream.avail_out))
             } while unsafe stream.avail_out == 0 && !isComplete
         }
-        guard isComplete else { throw Missing("zlib: \(path) is no whole gzip file; delete it, and it is made anew") }
+        guard isComplete else { throw Missing("zlib: \(path) is not a complete gzip file; delete it, and bench creates it again") }
         return tally
     }
 

@@ -34,22 +34,22 @@ final class RawSocket: Sendable {
 /// A connection of the raw loops with HTTP/1.1, with or without TLS. It sends the same request repeatedly from memory.
 @safe
 final class RawConnection: @unchecked Sendable {  // … because the runs of a competitor are sequential
-    private enum Way {
+    private enum Transport {
         case plain(RawSocket)
         case secure(RawTLS)
     }
 
-    private let way: Way
+    private let transport: Transport
     private let request: [UInt8]
 
     init(_ target: HTTPTarget) throws {
         let (port, path) = try target.parts()
         request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nUser-Agent: raw\r\nAccept: */*\r\n\r\n".utf8)
-        way = target.security == nil ? .plain(try RawSocket(port: port)) : .secure(try RawTLS(target))
+        transport = target.security == nil ? .plain(try RawSocket(port: port)) : .secure(try RawTLS(target))
     }
 
     var descriptor: Int32 {
-        switch way {
+        switch transport {
         case .plain(let socket): socket.descriptor
         case .secure(let tls): tls.descriptor
         }
@@ -57,15 +57,15 @@ final class RawConnection: @unchecked Sendable {  // … because the runs of a c
 
     /// Makes a TLS connection non-blocking, for several connections with epoll(7).
     func stopBlocking() throws {
-        if case .secure(let tls) = way { try tls.stopBlocking() }
+        if case .secure(let tls) = transport { try tls.stopBlocking() }
     }
 
     /// Whether OpenSSL may have buffered bytes that epoll(7) does not report.
-    var mayHoldMore: Bool { if case .secure = way { true } else { false } }
+    var mayHaveBufferedBytes: Bool { if case .secure = transport { true } else { false } }
 
-    func ask() throws {
+    func sendRequest() throws {
         try unsafe request.withUnsafeBytes { bytes in
-            switch way {
+            switch transport {
             case .plain(let socket):
                 let count = unsafe send(socket.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
                 guard count == bytes.count else { throw RawSocket.failure("send") }
@@ -77,9 +77,9 @@ final class RawConnection: @unchecked Sendable {  // … because the runs of a c
     /// Reads the available bytes, once; with TLS, at most one record.
     ///
     /// - Returns: Whether the response is complete; `nil` if no bytes are available.
-    func read(_ answer: inout RawAnswer, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool? {
+    func read(_ response: inout RawResponse, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool? {
         let count: Int
-        switch way {
+        switch transport {
         case .plain(let socket):
             count = unsafe recv(socket.descriptor, buffer.baseAddress, buffer.count, 0)
             guard count > 0 else { throw count == 0 ? Missing("raw: nginx closed the connection") : RawSocket.failure("recv") }
@@ -87,6 +87,6 @@ final class RawConnection: @unchecked Sendable {  // … because the runs of a c
             count = unsafe try tls.read(into: buffer)
             guard count > 0 else { return nil }
         }
-        return unsafe try answer.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        return unsafe try response.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
 }

@@ -17,10 +17,10 @@ enum RawSocketLoop {
         return Competitor(name, amount: amount) {
             var tally = bench_tally()
             for _ in 0..<times {
-                var answer = RawAnswer()
-                try connection.ask()
-                while unsafe try connection.read(&answer, into: buffer.bytes) != true {}
-                tally += answer.tally
+                var response = RawResponse()
+                try connection.sendRequest()
+                while unsafe try connection.read(&response, into: buffer.bytes) != true {}
+                tally += response.tally
             }
             return tally
         }
@@ -35,26 +35,26 @@ enum RawSocketLoop {
             try poller.watch(connection.descriptor, as: UInt64(index))
         }
         return Competitor(name, amount: amount) {
-            var (tally, asked, answered) = (bench_tally(), 0, 0)
-            var answers = [RawAnswer](repeating: RawAnswer(), count: count)
-            while asked < min(count, times) {
-                try connections[asked].ask()
-                asked += 1
+            var (tally, sent, completed) = (bench_tally(), 0, 0)
+            var responses = [RawResponse](repeating: RawResponse(), count: count)
+            while sent < min(count, times) {
+                try connections[sent].sendRequest()
+                sent += 1
             }
-            while answered < times {
+            while completed < times {
                 try poller.wait { index in
                     let connection = connections[Int(index)]
                     var isComplete: Bool?
                     repeat {
-                        unsafe isComplete = try connection.read(&answers[Int(index)], into: buffer.bytes)
-                    } while connection.mayHoldMore && isComplete == false
+                        unsafe isComplete = try connection.read(&responses[Int(index)], into: buffer.bytes)
+                    } while connection.mayHaveBufferedBytes && isComplete == false
                     guard isComplete == true else { return }
-                    tally += answers[Int(index)].tally
-                    answers[Int(index)] = RawAnswer()
-                    answered += 1
-                    guard asked < times else { return }
-                    try connection.ask()
-                    asked += 1
+                    tally += responses[Int(index)].tally
+                    responses[Int(index)] = RawResponse()
+                    completed += 1
+                    guard sent < times else { return }
+                    try connection.sendRequest()
+                    sent += 1
                 }
             }
             return tally

@@ -48,7 +48,7 @@ enum HTTPRows {
     }
 
     /// 64 loads in flight, in the delegate form.
-    static func crowd(_ fixture: Fixture) throws -> Row {
+    static func concurrent(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.chained(target, times: often, inFlight: 64),
@@ -63,7 +63,7 @@ enum HTTPRows {
     }
 
     /// 64 tasks, each of which awaits one load after another.
-    static func awaitedCrowd(_ fixture: Fixture) throws -> Row {
+    static func awaitedConcurrent(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.awaited(target, times: often, inFlight: 64),

@@ -10,14 +10,14 @@ enum HTTPSRows {
 
     static func http2(_ fixture: Fixture) throws -> Row { try get(fixture, usesHTTP2: true) }
 
-    static func http1Crowd(_ fixture: Fixture) throws -> Row {
-        try crowd(
+    static func http1Concurrent(_ fixture: Fixture) throws -> Row {
+        try concurrent(
             fixture, usesHTTP2: false,
             budget: .atMost(0.8, of: LibCurlMulti.name).and(.atMost(0.8, of: LibCurlMulti.nameOfPolling)))
     }
 
-    static func http2Crowd(_ fixture: Fixture) throws -> Row {
-        try crowd(
+    static func http2Concurrent(_ fixture: Fixture) throws -> Row {
+        try concurrent(
             fixture, usesHTTP2: true,
             budget: .atMost(0.7, of: LibCurlMulti.name).and(.atMost(0.7, of: LibCurlMulti.nameOfPolling)).and(
                 .atMost(0.4, of: AsyncHTTPClientPeer.name)))
@@ -37,7 +37,7 @@ enum HTTPSRows {
     }
 
     /// 64 loads at a time, each on its own connection, or all as streams of one connection.
-    private static func crowd(_ fixture: Fixture, usesHTTP2: Bool, budget: Budget) throws -> Row {
+    private static func concurrent(_ fixture: Fixture, usesHTTP2: Bool, budget: Budget) throws -> Row {
         let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         let options = CurlHandle.Options(security: target.security)
         return Row(

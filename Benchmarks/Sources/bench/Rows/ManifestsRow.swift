@@ -11,7 +11,7 @@ enum ManifestsRow {
 
     static func make(_ fixture: Fixture) throws -> Row {
         guard FileManager.default.isExecutableFile(atPath: fixture.portolan) else {
-            throw Missing("\(fixture.portolan) is not there: `make bench` builds it; or name it with --portolan")
+            throw Missing("\(fixture.portolan) does not exist; run 'make bench' to build it, or name it with --portolan")
         }
         let full = try fixture.emptyFolder("manifests")
         let empty = try fixture.emptyFolder("no-manifests")
@@ -56,7 +56,7 @@ enum ManifestsRow {
         let known = output.split(separator: "\n").count { $0.contains("org.portolan.bench.bench") }
         guard known != count else { return }
         throw Missing(
-            "\(portolan) knows \(known) of the \(count) plugins in \(folder): see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'")
+            "\(portolan) finds \(known) of the \(count) plugins in \(folder); see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'")
     }
 
     private static func competitor(_ name: String, _ portolan: String, plugins folder: String) -> Competitor {

@@ -6,7 +6,7 @@ import Glibc
 
 /// The minimal HTTP/1.1 parser of the raw loops. It expects a head that ends with an empty line, arrives whole with the
 /// first read, and has the length of the body in nginx's spelling. It ignores everything else.
-struct RawAnswer {
+struct RawResponse {
     private(set) var tally = bench_tally()
     private var left: Int?
 
@@ -22,7 +22,7 @@ struct RawAnswer {
     private mutating func takeHead(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard let start = bytes.baseAddress, let end = unsafe bench_find(start, bytes.count, "\r\n\r\n"),
             let length = unsafe bench_find(start, end - start, "Content-Length: ")
-        else { throw Missing("raw: nginx's head is in several pieces, or says no length") }
+        else { throw Missing("raw: nginx's head arrived in several pieces, or has no Content-Length") }
         let left = unsafe strtol((length + 16).assumingMemoryBound(to: CChar.self), nil, 10)
         let headSize = unsafe end + 4 - start
         unsafe takeBody(UnsafeRawBufferPointer(rebasing: bytes[headSize...]), of: left)

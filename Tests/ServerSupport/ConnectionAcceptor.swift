@@ -4,18 +4,18 @@ import Glibc
 import PortolanCore
 import Synchronization
 
-/// Handles the connections that a ``ServerFloor`` accepts. It must not retain the floor.
+/// Handles the connections that a ``ConnectionAcceptor`` accepts. It must not retain the acceptor.
 protocol ConnectionHost: AnyObject, Sendable {
     /// - Parameter index: the connection's number, from 0.
     func didAccept(_ index: Int)
-    /// Runs on the connection's thread. The floor closes the connection when this method returns or throws.
+    /// Runs on the connection's thread. The acceptor closes the connection when this method returns or throws.
     func converse(on socket: ServerSocket, _ index: Int) throws
     func didClose(_ index: Int)
 }
 
 /// State that the threads of a server share. The threads retain this object and not the server, so that the server can
 /// be released while they run.
-final class ServerFloor: Sendable {
+final class ConnectionAcceptor: Sendable {
     let port: Int
     private let host: any ConnectionHost
     private let stop: FileDescriptor
