@@ -67,7 +67,7 @@ struct CodingCase {
         play.multipart = Self.multipart
         play.pauseRhythm = pauseRhythm
         play.endsInPause = seed & 64 != 0
-        guard let played = InMemoryBody(play) else { throw FuzzFinding("nothing stands between the load and its client") }
+        guard let played = InMemoryBody(play) else { throw FuzzFinding("there is no stage between the load and its client") }
         let way = "\(pieces.count) pieces, pauses \(pauseRhythm)"
         if let disorder = played.disorder { throw FuzzFinding("\(way): \(disorder)") }
         let atEnd = expected.code == .badResponse  // no part was found, but the error of an incomplete coding takes precedence
@@ -75,15 +75,16 @@ struct CodingCase {
         let code = played.error?.code
         try require(
             code.map(codes.contains) ?? codes.isEmpty,
-            "\(way): it ended with \(played.error.map { "\($0)" } ?? "the finish"), and not with \(codes)")
+            "\(way): it ended with \(played.error.map { "\($0)" } ?? "the finish") instead of \(codes)")
         // After a failure, bytes that were buffered as a possible start of a delimiter are lost.
         let mayLack = codes.isEmpty || boundary.isEmpty ? 0 : boundary.utf8.count + 4
-        try require(played.parts.count == expected.parts.count, "\(way): \(played.parts.count) parts came, of \(expected.parts.count)")
+        try require(
+            played.parts.count == expected.parts.count, "\(way): \(played.parts.count) of \(expected.parts.count) parts were delivered")
         for (index, (part, whole)) in zip(played.parts, expected.parts).enumerated() {
             let lacks = whole.count - part.count
             try require(
                 part.isStart(of: whole) && (lacks == 0 || lacks <= mayLack && index == expected.parts.count - 1),
-                "\(way): part \(index) is \(part.count) bytes, and not the \(whole.count) that were sent")
+                "\(way): part \(index) has \(part.count) bytes, which are not the \(whole.count) bytes that were sent")
         }
     }
 

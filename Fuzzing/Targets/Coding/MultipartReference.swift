@@ -76,15 +76,15 @@ struct MultipartReference {
 
     private func length(by lines: [ArraySlice<UInt8>]) throws(LoadError) -> Int64? {
         var fields: [(name: String, value: [UInt8])] = []
-        var goesOn = false
+        var continuesField = false
         for line in lines {
             if line.first == 32 || line.first == 9 {
-                if goesOn { fields[fields.count - 1].value += line }
+                if continuesField { fields[fields.count - 1].value += line }
                 continue
             }
             let name = line.prefix { $0 != 58 }
-            goesOn = name.count < line.count && !name.isEmpty && name.allSatisfy(Self.isToken)
-            if goesOn { fields.append((String(decoding: name, as: UTF8.self).lowercased(), Array(line.dropFirst(name.count + 1)))) }
+            continuesField = name.count < line.count && !name.isEmpty && name.allSatisfy(Self.isToken)
+            if continuesField { fields.append((String(decoding: name, as: UTF8.self).lowercased(), Array(line.dropFirst(name.count + 1)))) }
         }
         if fields.count > limits.maximumFields { throw LoadError(.limitExceeded, message: "") }
         let lengths = fields.filter { $0.name == "content-length" }

@@ -43,39 +43,39 @@ struct DataCase {
     func check() throws(FuzzFinding) {
         guard let url = try? URLRecord(parsing: text), url.scheme == "data" else { return }
         let expected = DataReference(url.description)
-        let client = PieceDelegate(answer: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? text.utf8.count % 5 : nil)
+        let client = PieceDelegate(flow: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? text.utf8.count % 5 : nil)
         let task = Self.loader.task(for: Request(url: url, method: way == .head ? .head : .get), delegate: client)
         task.resume()
-        while !client.heard.hasEnded {
-            let count = client.heard.count
+        while !client.received.hasEnded {
+            let count = client.received.count
             task.resume()
-            let heard = client.heard
-            try require(heard.count > count, "a resume brought nothing; \(heard.count) events came before it")
+            let received = client.received
+            try require(received.count > count, "no event followed a resume; \(received.count) events came before it")
         }
         task.cancel()
-        try check(client.heard, expected)
+        try check(client.received, expected)
     }
 
-    private func check(_ heard: PieceDelegate.Heard, _ expected: DataReference?) throws(FuzzFinding) {
-        if let disorder = heard.disorder { throw FuzzFinding(disorder) }
-        if way == .stopped, case .failed(.cancelled)? = heard.end {
-            let isStart = expected.map { heard.body.isStart(of: $0.body) } ?? false
+    private func check(_ received: PieceDelegate.Record, _ expected: DataReference?) throws(FuzzFinding) {
+        if let disorder = received.disorder { throw FuzzFinding(disorder) }
+        if way == .stopped, case .failed(.cancelled)? = received.end {
+            let isStart = expected.map { received.body.isStart(of: $0.body) } ?? false
             return try require(isStart, "the bytes before the stop are not the start of the body")
         }
         guard let expected else {
             try require(
-                heard.end == .failed(.badURL), "the URL stands for nothing, and the load ended with \(String(describing: heard.end))")
-            return try require(heard.response == nil, "a response came for a URL that stands for nothing")
+                received.end == .failed(.badURL), "the URL is invalid, but the load ended with \(String(describing: received.end))")
+            return try require(received.response == nil, "a response came for an invalid URL")
         }
-        try require(heard.end == .finished, "the URL is sound, and the load ended with \(String(describing: heard.end))")
-        let mimeType = heard.response?.mimeType.map { MIMEReference(type: $0) }
-        try require(mimeType == expected.mimeType, "the type is \(String(describing: mimeType)), and has to be \(expected.mimeType)")
-        let length = heard.response?.expectedLength
+        try require(received.end == .finished, "the URL is valid, but the load ended with \(String(describing: received.end))")
+        let mimeType = received.response?.mimeType.map { MIMEReference(type: $0) }
+        try require(mimeType == expected.mimeType, "the type is \(String(describing: mimeType)) instead of \(expected.mimeType)")
+        let length = received.response?.expectedLength
         try require(
-            length == Int64(expected.body.count), "the length is \(String(describing: length)), and has to be \(expected.body.count)")
+            length == Int64(expected.body.count), "the length is \(String(describing: length)) instead of \(expected.body.count)")
         let body = way == .head ? [] : expected.body
-        if heard.body.count == body.count, heard.body.isStart(of: body) { return }
-        let difference = zip(heard.body, body).enumerated().first { $1.0 != $1.1 }?.offset ?? min(heard.body.count, body.count)
-        throw FuzzFinding("of \(heard.body.count) bytes, where \(body.count) are right, that at \(difference) is the first wrong one")
+        if received.body.count == body.count, received.body.isStart(of: body) { return }
+        let difference = zip(received.body, body).enumerated().first { $1.0 != $1.1 }?.offset ?? min(received.body.count, body.count)
+        throw FuzzFinding("the body has \(received.body.count) bytes instead of \(body.count); the first difference is at \(difference)")
     }
 }

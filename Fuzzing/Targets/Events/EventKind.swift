@@ -8,21 +8,21 @@ enum EventKind: CaseIterable {
     case challenge, challengeWithdrawn, sent, step, newBody
 
     /// Whether the return value can tell the load to pause or to stop.
-    var hasAnswer: Bool { [.redirect, .response, .data].contains(self) }
+    var returnsFlow: Bool { [.redirect, .response, .data].contains(self) }
 
     /// Whether the event is forbidden after the return value "pause".
     var isDelivery: Bool { [.interim, .redirect, .confirmation, .response, .data, .trailers].contains(self) }
 }
 
 /// The events that a delegate receives.
-enum Heard: Equatable {
+enum DelegateEvent: Equatable {
     case interim, response, trailers, redirect, challenge, challengeWithdrawn, sent, step, newBody
     case data([UInt8])
     /// `nil` for a finish.
     case end(Ending?)
 
     /// Whether the delegate returns a flow.
-    var hasAnswer: Bool {
+    var returnsFlow: Bool {
         switch self {
         case .response, .data: true
         default: false

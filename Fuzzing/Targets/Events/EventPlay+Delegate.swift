@@ -6,28 +6,28 @@ import Portolan
 extension EventPlay {
     /// Records an event, and plays the delegate's steps of the script inside it.
     @discardableResult
-    func hears(_ event: Heard) -> Flow {
+    func didReceive(_ event: DelegateEvent) -> Flow {
         guard let isDirect = begin(event) else { return .keepGoing }
         defer { model.gate.leave() }
         let flow = playInside()
-        guard event.hasAnswer, !isQueued else { return flow }
+        guard event.returnsFlow, !isQueued else { return flow }
         if flow == .stopped { model.cancel() }
-        if isDirect { return answer(flow) }
+        if isDirect { return recordFlow(flow) }
         if flow == .keepGoing { model.readMore() }
         return flow
     }
 
     /// - Returns: Whether the load itself delivers the event; `false` if a waiting event is delivered; `nil` if the
     ///   delegate does nothing inside.
-    private func begin(_ event: Heard) -> Bool? {
-        heard.append(event)
+    private func begin(_ event: DelegateEvent) -> Bool? {
+        received.append(event)
         if case .end = event {
             model.gate.enterEnd()
             return nil
         }
         if isQueued { return true }
         guard let isDirect = model.gate.enter() else {
-            finding = finding ?? FuzzFinding("the delegate was told \(event), which nobody owed it; heard: \(heard)")
+            finding = finding ?? FuzzFinding("the delegate received the unexpected event \(event); received: \(received)")
             return nil
         }
         return isDirect
@@ -45,49 +45,49 @@ extension EventPlay {
     }
 
     /// Records the flow that the load receives.
-    private func answer(_ flow: Flow) -> Flow {
-        if !answers.isEmpty { answers[answers.count - 1] = flow }
+    private func recordFlow(_ flow: Flow) -> Flow {
+        if !returnedFlows.isEmpty { returnedFlows[returnedFlows.count - 1] = flow }
         return flow
     }
 
-    func hears(redirectTo request: Request, _ decide: @escaping @Sendable (RedirectDecision) -> Void) {
+    func didReceive(redirectTo request: Request, _ decide: @escaping @Sendable (RedirectDecision) -> Void) {
         guard let isDirect = begin(.redirect) else { return }
         defer { model.gate.leave() }
         let byte = source.next()
         if byte & 0xC0 == 0xC0, depth < Self.depthLimit { step() }
-        let attempt = model.gate.current?.attempt ?? model.current
+        let handlerLoad = model.gate.current?.handlerLoad ?? model.current
         switch byte & 3 {
         case 0:
-            if !isQueued { model.follow(wasPutOff: isDirect ? nil : attempt) }
-            if isDirect { _ = answer(.stopped) }
+            if !isQueued { model.follow(deferredBy: isDirect ? nil : handlerLoad) }
+            if isDirect { _ = recordFlow(.stopped) }
             decide(.follow(request))
         case 1:
-            if isDirect { _ = answer(.keepGoing) } else { model.declineLate(attempt) }
+            if isDirect { _ = recordFlow(.keepGoing) } else { model.declineLate(handlerLoad) }
             decide(.deliver)
         case 2:
-            if isDirect { _ = answer(.pause) }
-            decisions.append((attempt, request, decide))
+            if isDirect { _ = recordFlow(.pause) }
+            decisions.append((handlerLoad, request, decide))
         default:
-            if isDirect { _ = answer(.pause) }
-            model.follow(wasPutOff: attempt)  // released without a decision
+            if isDirect { _ = recordFlow(.pause) }
+            model.follow(deferredBy: handlerLoad)  // released without a decision
         }
     }
 
-    func hears(_ challenge: AuthenticationChallenge) {
-        let number = replies.count - 1
+    func didReceive(_ challenge: AuthenticationChallenge) {
+        let number = responseCounts.count - 1
         guard begin(.challenge) != nil else { return }
         defer { model.gate.leave() }
-        let question = model.gate.current?.question ?? number
+        let requestNumber = model.gate.current?.requestNumber ?? number
         switch playInside() {
-        case .keepGoing: openChallenges.append((question, challenge))
+        case .keepGoing: openChallenges.append((requestNumber, challenge))
         case .pause:
-            model.challengeWasAnswered(question)
+            model.noteChallengeResponse(requestNumber)
             challenge.answer(.cancel)
-        case .stopped: model.challengeWasAnswered(question)  // released without a response
+        case .stopped: model.noteChallengeResponse(requestNumber)  // released without a response
         }
     }
 
-    func hears(newBody answer: @escaping @Sendable (Body?) -> Void) {
-        if hears(.newBody) == .keepGoing { bodyQuestions.append(answer) } else { answer(nil) }
+    func didReceive(newBody decide: @escaping @Sendable (Body?) -> Void) {
+        if didReceive(.newBody) == .keepGoing { bodyRequests.append(decide) } else { decide(nil) }
     }
 }

@@ -8,24 +8,24 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
     let isQueued: Bool
     var source: ByteSource
     var model = TaskModel()
-    var heard: [Heard] = []
+    var received: [DelegateEvent] = []
     private var violations: [ContractRule] = []
     private var task: LoadTask?
     private var loads: [PlayLoad] = []
     /// Shows whether the registry has seen the end of each load.
     private var retirement: HandlerDrain?
     /// The delegate's return values for the events in delivery, the innermost last.
-    var answers: [Flow] = []
+    var returnedFlows: [Flow] = []
     var depth = 0
     var finding: FuzzFinding?
     /// The jobs of the delegate's queue.
     private var jobs: [@Sendable () -> Void] = []
     /// The decisions, challenges and body requests that the delegate has not responded to yet.
-    var decisions: [(attempt: Int, request: Request, decide: @Sendable (RedirectDecision) -> Void)] = []
+    var decisions: [(handlerLoad: Int, request: Request, decide: @Sendable (RedirectDecision) -> Void)] = []
     var openChallenges: [(number: Int, challenge: AuthenticationChallenge)] = []
-    var bodyQuestions: [@Sendable (Body?) -> Void] = []
+    var bodyRequests: [@Sendable (Body?) -> Void] = []
     /// How many times each request of the handlers got a response.
-    var replies: [Int] = []
+    var responseCounts: [Int] = []
 
     static let depthLimit = 3
 
@@ -59,21 +59,21 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         task.cancel()
         try compare()
         resume()  // an end without a failure waits for this
-        model.gate.isTelling = false
+        model.gate.isDeliveringWaiting = false
         try compare()
         retirement = loader.handlers.unregister(registration)
     }
 
     /// Releases everything: each request must get its response, and each load its end.
-    func windUp() throws(FuzzFinding) {
+    func releaseAll() throws(FuzzFinding) {
         while !jobs.isEmpty { jobs.removeFirst()() }
-        for answer in bodyQuestions { answer(nil) }
-        (bodyQuestions, decisions, openChallenges) = ([], [], [])
-        for load in loads { load.letGo() }
+        for decide in bodyRequests { decide(nil) }
+        (bodyRequests, decisions, openChallenges) = ([], [], [])
+        for load in loads { load.release() }
         while !jobs.isEmpty { jobs.removeFirst()() }
         try require(task?.state == .ended, "the load has not ended after a cancel")
-        try require(replies.allSatisfy { $0 == 1 }, "questions of the handler were answered \(replies) times each")
-        try require(retirement?.isFinished == true, "the handler's loads have ended, and the registry still counts one as running")
+        try require(responseCounts.allSatisfy { $0 == 1 }, "the requests of the handler got \(responseCounts) responses")
+        try require(retirement?.isFinished == true, "the handler's loads have ended, but the registry still counts one as running")
         (task, retirement, loads) = (nil, nil, [])
     }
 
@@ -81,21 +81,21 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
 
     private enum Action {
         case event(EventKind)
-        case resume, suspend, cancel, decide, answerChallenge, runJob
+        case resume, suspend, cancel, decide, respondToChallenge, runJob
     }
 
     private static let actions: [Action] =
         [
             .response, .data, .data, .finish, .failure, .interim, .trailers, .redirect, .redirect, .confirmation, .challenge,
             .challengeWithdrawn, .sent, .step, .newBody,
-        ].map(Action.event) + [.resume, .resume, .suspend, .cancel, .decide, .answerChallenge, .runJob]
+        ].map(Action.event) + [.resume, .resume, .suspend, .cancel, .decide, .respondToChallenge, .runJob]
 
     func step() {
         depth += 1
-        let wasTelling = model.gate.isTelling
+        let wasDelivering = model.gate.isDeliveringWaiting
         defer {
             depth -= 1
-            model.gate.isTelling = wasTelling
+            model.gate.isDeliveringWaiting = wasDelivering
         }
         let byte = source.next()
         switch Self.actions[Int(byte) % Self.actions.count] {
@@ -110,7 +110,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
             model.cancel()
             task?.cancel()
         case .decide: decide()
-        case .answerChallenge: answerChallenge()
+        case .respondToChallenge: respondToChallenge()
         case .runJob: if !jobs.isEmpty { jobs.removeFirst()() }
         }
     }
@@ -125,13 +125,14 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         let load = loads[index]
         let number = source.next(below: 16)
         let verdict = model.check(kind, of: index)
-        answers.append(.keepGoing)
-        if verdict == .delivered, !expect(kind, of: index, number), kind.hasAnswer { answers[answers.count - 1] = .pause }
+        returnedFlows.append(.keepGoing)
+        if verdict == .delivered, !expect(kind, of: index, number), kind.returnsFlow { returnedFlows[returnedFlows.count - 1] = .pause }
         let flow = load.call(kind, number)
-        let answer = answers.removeLast()
-        let expected: Flow? = verdict == .delivered ? model.delivered(kind, of: index, answer: answer) : kind.hasAnswer ? .stopped : nil
+        let returned = returnedFlows.removeLast()
+        let expected: Flow? =
+            verdict == .delivered ? model.delivered(kind, of: index, returned: returned) : kind.returnsFlow ? .stopped : nil
         guard let flow, let expected, flow != expected, !isQueued else { return }
-        finding = finding ?? FuzzFinding("load \(index) was answered \(flow) to \(kind), and \(expected) is right; heard: \(heard)")
+        finding = finding ?? FuzzFinding("load \(index) got \(flow) for \(kind) instead of \(expected); received: \(received)")
     }
 
     /// Adds an event that passed the order to the model's deliveries.
@@ -139,52 +140,52 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
     /// - Returns: `false` if the event waits; `true` if the delegate receives it at once, or never.
     private func expect(_ kind: EventKind, of index: Int, _ number: Int) -> Bool {
         switch kind {
-        case .interim: return model.gate.put(.interim, of: index)
-        case .trailers: return model.gate.put(.trailers, of: index)
-        case .sent: return model.gate.put(.sent, of: index)
-        case .step: return model.gate.put(.step, of: index)
-        case .newBody: return model.gate.put(.newBody, of: index)
+        case .interim: return model.gate.enqueue(.interim, of: index)
+        case .trailers: return model.gate.enqueue(.trailers, of: index)
+        case .sent: return model.gate.enqueue(.sent, of: index)
+        case .step: return model.gate.enqueue(.step, of: index)
+        case .newBody: return model.gate.enqueue(.newBody, of: index)
         case .confirmation: break
         case .finish: model.end(nil)
         case .failure: model.end(Ending(code: .connectionLost))
-        case .redirect: if model.countRedirect(of: index) { return model.gate.put(.redirect, of: index) }
+        case .redirect: if model.countRedirect(of: index) { return model.gate.enqueue(.redirect, of: index) }
         case .response:
-            guard model.attempts[index].takeLength(PlayLoad.length(number)) else { return model.gate.put(.response, of: index) }
+            guard model.handlerLoads[index].takeLength(PlayLoad.length(number)) else { return model.gate.enqueue(.response, of: index) }
             model.breakOff(index)
         case .data:
             let bytes = PlayLoad.bytes(number)
-            if model.attempts[index].takeBytes(Int64(bytes.count)) {
+            if model.handlerLoads[index].takeBytes(Int64(bytes.count)) {
                 model.breakOff(index)
             } else if !bytes.isEmpty {
-                return model.gate.put(.data(bytes), of: index)
+                return model.gate.enqueue(.data(bytes), of: index)
             }
         case .challenge:
-            model.challenge(replies.count)
-            return model.gate.put(.challenge, of: index, question: replies.count)
+            model.challenge(responseCounts.count)
+            return model.gate.enqueue(.challenge, of: index, requestNumber: responseCounts.count)
         case .challengeWithdrawn:
-            if model.challengeIsWithdrawn(loads[index].lastChallenge ?? -1) { return model.gate.put(.challengeWithdrawn, of: index) }
+            if model.challengeIsWithdrawn(loads[index].lastChallenge ?? -1) { return model.gate.enqueue(.challengeWithdrawn, of: index) }
         }
         return true
     }
 
     private func decide() {
         guard !decisions.isEmpty else { return }
-        let (attempt, request, decide) = decisions.removeFirst()
+        let (handlerLoad, request, decide) = decisions.removeFirst()
         switch source.next(below: 3) {
         case 0:
-            model.follow(wasPutOff: attempt)
+            model.follow(deferredBy: handlerLoad)
             decide(.follow(request))
         case 1:
-            model.declineLate(attempt)
+            model.declineLate(handlerLoad)
             decide(.deliver)
-        default: withExtendedLifetime(decide) { model.follow(wasPutOff: attempt) }  // then released without a decision
+        default: withExtendedLifetime(decide) { model.follow(deferredBy: handlerLoad) }  // then released without a decision
         }
     }
 
-    private func answerChallenge() {
+    private func respondToChallenge() {
         guard !openChallenges.isEmpty else { return }
         let (number, challenge) = openChallenges.removeFirst()
-        model.challengeWasAnswered(number)
+        model.noteChallengeResponse(number)
         challenge.answer(.continueWithout)
     }
 
@@ -192,16 +193,17 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
         if isQueued { return }
         if let finding { throw finding }
         let gate = model.gate
-        try require(heard == gate.heard, "the delegate heard \(heard), and should have heard \(gate.heard)")
-        try require(!gate.owes, "the delegate heard \(heard), and nothing kept it from hearing \(gate.waiting.map(\.event))")
-        try require(violations == model.violations, "breaches of \(violations) were reported, and \(model.violations) are right")
-        try require(loads.count == model.launches, "\(loads.count) loads were made, and \(model.launches) are right")
-        try require((task?.state == .ended) == model.isEnded, "the task is \(task?.state == .ended ? "" : "not ")over")
+        try require(received == gate.received, "the delegate received \(received) instead of \(gate.received)")
+        try require(!gate.hasOverdueEvent, "the delegate received \(received), but \(gate.waiting.map(\.event)) wait without a reason")
+        try require(violations == model.violations, "the violations \(violations) were reported instead of \(model.violations)")
+        try require(loads.count == model.launches, "\(loads.count) loads were made instead of \(model.launches)")
+        try require((task?.state == .ended) == model.isEnded, "the task has \(task?.state == .ended ? "" : "not ")ended")
         for (index, load) in loads.enumerated() {
-            let attempt = model.attempts[index]
+            let handlerLoad = model.handlerLoads[index]
             try require(load.starts == 1, "load \(index) was started \(load.starts) times")
-            try require(load.resumes == attempt.resumes, "load \(index) was resumed \(load.resumes) times, and \(attempt.resumes) is right")
-            try require((load.stops > 0) == attempt.wasToldToStop, "load \(index) was told \(load.stops) times to stop; heard: \(heard)")
+            try require(
+                load.resumes == handlerLoad.resumes, "load \(index) was resumed \(load.resumes) times instead of \(handlerLoad.resumes)")
+            try require((load.stops > 0) == handlerLoad.wasStopped, "load \(index) was stopped \(load.stops) times; received: \(received)")
         }
     }
 
@@ -219,10 +221,10 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
     }
 
     /// - Returns: The number of a request whose response must be recorded.
-    func asks() -> Int {
-        replies.append(0)
-        return replies.count - 1
+    func newRequestNumber() -> Int {
+        responseCounts.append(0)
+        return responseCounts.count - 1
     }
 
-    func wasAnswered(_ question: Int) { replies[question] += 1 }
+    func noteResponse(_ requestNumber: Int) { responseCounts[requestNumber] += 1 }
 }

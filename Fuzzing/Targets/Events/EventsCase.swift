@@ -11,12 +11,12 @@ enum EventsCase {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let play = EventPlay(input)
         try play.run()
-        try play.windUp()
-        try judgeOrder(play.heard, allowsParts: play.traits.allowsParts)
+        try play.releaseAll()
+        try checkOrder(play.received, allowsParts: play.traits.allowsParts)
     }
 
     /// Checks the order of events by the contract, independent of the model.
-    private static func judgeOrder(_ events: [Heard], allowsParts: Bool) throws(FuzzFinding) {
+    private static func checkOrder(_ events: [DelegateEvent], allowsParts: Bool) throws(FuzzFinding) {
         var (hasResponse, hasTrailers) = (false, false)
         for (index, event) in events.enumerated() {
             let isRight: Bool
@@ -35,6 +35,6 @@ enum EventsCase {
             }
             try require(isRight, "\(event) is out of order after \(events[..<index])")
         }
-        guard case .end? = events.last else { throw FuzzFinding("the load never ended; the delegate heard \(events)") }
+        guard case .end? = events.last else { throw FuzzFinding("the load never ended; the delegate received \(events)") }
     }
 }

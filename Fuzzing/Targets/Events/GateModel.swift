@@ -6,11 +6,11 @@
 /// Other events wait, and are delivered in order after the delegate returns or the task is resumed.
 struct GateModel {
     struct Waiting {
-        let event: Heard
+        let event: DelegateEvent
         /// The number of the event's handler load.
-        let attempt: Int
+        let handlerLoad: Int
         /// The number of the request, if the event is a challenge.
-        let question: Int
+        let requestNumber: Int
 
         /// Whether the delegate of a suspended task receives the event too, as it does a failure.
         var ignoresSuspension: Bool {
@@ -18,7 +18,7 @@ struct GateModel {
         }
     }
 
-    private(set) var heard: [Heard] = []
+    private(set) var received: [DelegateEvent] = []
     private(set) var waiting: [Waiting] = []
     private(set) var isHeld = false
     /// The event in delivery, which excludes all others.
@@ -26,23 +26,23 @@ struct GateModel {
     /// The event that the load itself is about to deliver.
     private var direct: Waiting?
     /// Whether waiting events are being delivered.
-    var isTelling = false
+    var isDeliveringWaiting = false
 
     /// Whether an event waits without a reason.
-    var owes: Bool {
+    var hasOverdueEvent: Bool {
         guard let first = waiting.first else { return false }
         return current == nil && (!isHeld || first.ignoresSuspension)
     }
 
-    var hasDeliveries: Bool { waiting.contains { $0.event.hasAnswer } }
+    var hasDeliveries: Bool { waiting.contains { $0.event.returnsFlow } }
 
     /// - Returns: Whether the delegate receives the event at once.
-    mutating func put(_ event: Heard, of attempt: Int, question: Int = -1) -> Bool {
-        let item = Waiting(event: event, attempt: attempt, question: question)
+    mutating func enqueue(_ event: DelegateEvent, of handlerLoad: Int, requestNumber: Int = -1) -> Bool {
+        let item = Waiting(event: event, handlerLoad: handlerLoad, requestNumber: requestNumber)
         if case .end(let ending?) = event, isHeld || ending == .cancelled { waiting = [] }
-        if current == nil, !isTelling, waiting.isEmpty, !isHeld || item.ignoresSuspension {
+        if current == nil, !isDeliveringWaiting, waiting.isEmpty, !isHeld || item.ignoresSuspension {
             direct = item
-            heard.append(event)
+            received.append(event)
             return true
         }
         if event != .sent || waiting.last?.event != .sent { waiting.append(item) }
@@ -53,7 +53,7 @@ struct GateModel {
     /// the end.
     mutating func cancelWaitingEnd() {
         guard let last = waiting.last, case .end = last.event else { return }
-        _ = put(.end(.cancelled), of: last.attempt)
+        _ = enqueue(.end(.cancelled), of: last.handlerLoad)
     }
 
     /// The delegate is called. Not used for an end, which may come before the model knows of it.
@@ -65,11 +65,11 @@ struct GateModel {
             (current, direct) = (item, nil)
             return true
         }
-        guard owes else { return nil }
+        guard hasOverdueEvent else { return nil }
         let item = waiting.removeFirst()
-        heard.append(item.event)
+        received.append(item.event)
         current = item
-        isTelling = true
+        isDeliveringWaiting = true
         return false
     }
 
@@ -77,8 +77,8 @@ struct GateModel {
 
     /// Delivers the end, if it was waiting.
     mutating func enterEnd() {
-        guard case .end? = waiting.first?.event, owes else { return }
-        heard.append(waiting.removeFirst().event)
+        guard case .end? = waiting.first?.event, hasOverdueEvent else { return }
+        received.append(waiting.removeFirst().event)
     }
 
     mutating func hold() { isHeld = true }

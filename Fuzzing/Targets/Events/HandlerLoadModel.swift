@@ -5,7 +5,7 @@ import Portolan
 /// A second implementation of the contract for one handler load, by its rules, with one enum for each decision, and
 /// without regard to speed.
 ///
-/// It has no threads: events during a delivery come between ``check(_:)`` and ``delivered(_:answer:)``.
+/// It has no threads: events during a delivery come between ``check(_:)`` and ``delivered(_:returned:)``.
 struct HandlerLoadModel {
     enum Stage { case made, awaiting, deciding, declined, receiving, trailing, ended, redirected, stopped }
 
@@ -34,11 +34,11 @@ struct HandlerLoadModel {
     private var wasResumedEarly = false
     private var overlapped = false
     /// The end to deliver after the current delivery.
-    private(set) var owedEnd: Ending?
+    private(set) var pendingEnd: Ending?
     private var sawStop = false
-    private(set) var wasToldToStop = false
+    private(set) var wasStopped = false
     /// The remaining bytes, if the response announced its length.
-    private var owedBytes: Int64?
+    private var remainingBytes: Int64?
     private(set) var resumes = 0
 
     init(traits: Traits, isSuspended: Bool) {
@@ -52,14 +52,14 @@ struct HandlerLoadModel {
 
     mutating func start() { stage = .awaiting }
 
-    /// Decides about an event. After `.delivered`, the caller calls ``delivered(_:answer:)``.
+    /// Decides about an event. After `.delivered`, the caller calls ``delivered(_:returned:)``.
     mutating func check(_ event: EventKind) -> Verdict {
-        if event == .finish, !isOver, traits.hasBody, let owedBytes, owedBytes > 0 {
-            if isDelivering { owedEnd = .violation(of: .lengthIsKept) }
+        if event == .finish, !isOver, traits.hasBody, let remainingBytes, remainingBytes > 0 {
+            if isDelivering { pendingEnd = .violation(of: .lengthIsKept) }
             stop()
             return .violation(.lengthIsKept)
         }
-        if isOver { return judgeLate(event) }
+        if isOver { return checkLateEvent(event) }
         if isDelivering {
             overlapped = true
             return .dropped
@@ -99,49 +99,49 @@ struct HandlerLoadModel {
         }
     }
 
-    private mutating func judgeLate(_ event: EventKind) -> Verdict {
+    private mutating func checkLateEvent(_ event: EventKind) -> Verdict {
         if stage == .ended { return .lateViolation(event == .finish || event == .failure ? .oneEnd : .nothingAfterEnd) }
         if stage == .redirected, sawStop { return .lateViolation(.nothingAfterRedirect) }
         let sawStopBefore = sawStop
-        if event.hasAnswer { sawStop = true }
-        if event.hasAnswer, sawStopBefore { return .lateViolation(.stoppedIsLast) }
-        return wasToldToStop && !traits.isBlocking ? .lateViolation(.stopIsKept) : .dropped
+        if event.returnsFlow { sawStop = true }
+        if event.returnsFlow, sawStopBefore { return .lateViolation(.stoppedIsLast) }
+        return wasStopped && !traits.isBlocking ? .lateViolation(.stopIsKept) : .dropped
     }
 
     /// Records the length of a response in delivery, or the number of its delivered bytes.
     ///
     /// - Returns: Whether the rule about the length is violated, so that the client never receives the event.
     mutating func takeLength(_ expected: Int64?) -> Bool {
-        let wasOwed = owedBytes
-        owedBytes = expected
-        return traits.hasBody && (wasOwed ?? 0) > 0
+        let previouslyRemaining = remainingBytes
+        remainingBytes = expected
+        return traits.hasBody && (previouslyRemaining ?? 0) > 0
     }
 
     mutating func takeBytes(_ count: Int64) -> Bool {
-        guard let owedBytes else { return false }
-        if count > owedBytes { return true }
-        self.owedBytes = owedBytes - count
+        guard let remainingBytes else { return false }
+        if count > remainingBytes { return true }
+        self.remainingBytes = remainingBytes - count
         return false
     }
 
     /// Returns the flow for the load, and the end that its client then receives.
-    mutating func delivered(_ event: EventKind, answer: Flow) -> (Flow, Ending?) {
+    mutating func delivered(_ event: EventKind, returned: Flow) -> (Flow, Ending?) {
         isDelivering = false
-        if overlapped, stage != .redirected, owedEnd == nil {
+        if overlapped, stage != .redirected, pendingEnd == nil {
             let wasOver = stage == .ended
-            if event.hasAnswer { sawStop = true }
+            if event.returnsFlow { sawStop = true }
             stage = .stopped
             guard !wasOver else { return (.stopped, nil) }
-            wasToldToStop = true
+            wasStopped = true
             return (.stopped, .violation(of: .eventsAreSerial))
         }
         if isOver {
-            if event.hasAnswer { sawStop = true }
-            defer { owedEnd = nil }
-            return (.stopped, owedEnd)
+            if event.returnsFlow { sawStop = true }
+            defer { pendingEnd = nil }
+            return (.stopped, pendingEnd)
         }
-        guard event.hasAnswer else { return (.keepGoing, nil) }
-        switch (event, answer) {
+        guard event.returnsFlow else { return (.keepGoing, nil) }
+        switch (event, returned) {
         case (_, .stopped):
             // A stop by the caller has ended the load before, so this is a redirect that is followed.
             stage = event == .redirect ? .redirected : .stopped
@@ -186,7 +186,7 @@ struct HandlerLoadModel {
     mutating func takeLate() {
         guard !isOver else { return }
         stage = .redirected
-        wasToldToStop = true
+        wasStopped = true
     }
 
     /// Ends the load from outside.
@@ -196,13 +196,13 @@ struct HandlerLoadModel {
         guard !isOver else { return nil }
         stop()
         guard isDelivering else { return ending }
-        owedEnd = ending
+        pendingEnd = ending
         return nil
     }
 
     private mutating func stop() {
         stage = .stopped
-        wasToldToStop = true
+        wasStopped = true
     }
 
     private mutating func release() {

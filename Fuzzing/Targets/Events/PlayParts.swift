@@ -49,7 +49,7 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
     func stopLoading() { stops += 1 }
     func resumeLoading() { resumes += 1 }
 
-    func letGo() {
+    func release() {
         client = nil
         challenges = []
     }
@@ -72,7 +72,7 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
             return unsafe client.didLoad(span.bytes)
         case .trailers: client.didReceiveTrailers([:])
         case .finish: client.didFinishLoading()
-        case .failure: client.didFail(with: LoadError(.connectionLost, message: "the play says so"))
+        case .failure: client.didFail(with: LoadError(.connectionLost, message: "the script fails the load"))
         case .challenge: ask(client)
         case .challengeWithdrawn: client.didCancel(challenges.last?.challenge ?? Self.unknownChallenge)
         case .sent:
@@ -80,17 +80,17 @@ final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play
             client.didSend(bodyBytes: 1, total: sentBytes, expected: nil)
         case .step: client.didReach(.firstByte)
         case .newBody:
-            let question = play.asks()
-            client.needsNewBody { [play] _ in play.wasAnswered(question) }
+            let requestNumber = play.newRequestNumber()
+            client.needsNewBody { [play] _ in play.noteResponse(requestNumber) }
         }
         return nil
     }
 
     private func ask(_ client: any ProtocolClient) {
-        let question = play.asks()
+        let requestNumber = play.newRequestNumber()
         let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "play", host: "host")
-        let challenge = AuthenticationChallenge(protectionSpace: space) { [play] _ in play.wasAnswered(question) }
-        challenges.append((question, challenge))
+        let challenge = AuthenticationChallenge(protectionSpace: space) { [play] _ in play.noteResponse(requestNumber) }
+        challenges.append((requestNumber, challenge))
         client.didReceive(challenge)
     }
 
@@ -105,23 +105,23 @@ final class PlayDelegate: LoadDelegate {
 
     init(play: EventPlay) { self.play = play }
 
-    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { play.hears(.response) }
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { play.didReceive(.response) }
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        play.hears(.data(unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }))
+        play.didReceive(.data(unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }))
     }
-    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { play.hears(.interim) }
-    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { play.hears(.trailers) }
-    func loadTask(_ task: LoadTask, didReach step: LoadStep) { play.hears(.step) }
-    func loadTaskDidSend(_ task: LoadTask) { play.hears(.sent) }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { play.didReceive(.interim) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { play.didReceive(.trailers) }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) { play.didReceive(.step) }
+    func loadTaskDidSend(_ task: LoadTask) { play.didReceive(.sent) }
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        play.hears(redirectTo: request, decide)
+        play.didReceive(redirectTo: request, decide)
     }
-    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { play.hears(challenge) }
-    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { play.hears(.challengeWithdrawn) }
-    func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) { play.hears(newBody: answer) }
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { play.didReceive(challenge) }
+    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { play.didReceive(.challengeWithdrawn) }
+    func loadTask(_ task: LoadTask, needsNewBody decide: @escaping @Sendable (Body?) -> Void) { play.didReceive(newBody: decide) }
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        play.hears(.end(error.map { Ending(code: $0.code, rule: $0.rule) }))
+        play.didReceive(.end(error.map { Ending(code: $0.code, rule: $0.rule) }))
     }
 }

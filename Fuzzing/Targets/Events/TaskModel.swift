@@ -8,7 +8,7 @@ struct TaskModel {
     var gate = GateModel()
     private(set) var violations: [ContractRule] = []
     /// One for each load that the handler made.
-    var attempts: [HandlerLoadModel] = []
+    var handlerLoads: [HandlerLoadModel] = []
     private(set) var launches = 1
     private(set) var isEnded = false
     private(set) var isSuspended = false
@@ -23,17 +23,17 @@ struct TaskModel {
 
     static let redirectLimit = 3
 
-    var current: Int { attempts.count - 1 }
+    var current: Int { handlerLoads.count - 1 }
 
     // MARK: Handler loads
 
     mutating func made(_ traits: HandlerLoadModel.Traits) {
-        attempts.append(HandlerLoadModel(traits: traits, isSuspended: isSuspended))
+        handlerLoads.append(HandlerLoadModel(traits: traits, isSuspended: isSuspended))
     }
 
     mutating func started() {
         isLaunching = true
-        attempts[current].start()
+        handlerLoads[current].start()
     }
 
     mutating func startReturned() {
@@ -45,38 +45,38 @@ struct TaskModel {
     // MARK: Events
 
     /// Decides about an event of a handler load, and records the immediate consequences.
-    mutating func check(_ event: EventKind, of attempt: Int) -> HandlerLoadModel.Verdict {
-        let verdict = attempts[attempt].check(event)
+    mutating func check(_ event: EventKind, of handlerLoad: Int) -> HandlerLoadModel.Verdict {
+        let verdict = handlerLoads[handlerLoad].check(event)
         switch verdict {
         case .delivered, .dropped: break
         case .lateViolation(let rule): violations.append(rule)
         case .violation(let rule):
             violations.append(rule)
-            if attempts[attempt].owedEnd == nil { end(.violation(of: rule)) } else { isEnding = true }
+            if handlerLoads[handlerLoad].pendingEnd == nil { end(.violation(of: rule)) } else { isEnding = true }
         }
         return verdict
     }
 
     /// Counts a redirect that passed the order, and returns whether the delegate decides about it.
-    mutating func countRedirect(of attempt: Int) -> Bool {
+    mutating func countRedirect(of handlerLoad: Int) -> Bool {
         redirects += 1
         guard redirects > Self.redirectLimit else { return true }
         isEnding = true
-        _ = attempts[attempt].end(Ending(code: .tooManyRedirects))
+        _ = handlerLoads[handlerLoad].end(Ending(code: .tooManyRedirects))
         return false
     }
 
     /// An event in delivery violates the rule about the length.
-    mutating func breakOff(_ attempt: Int) {
+    mutating func breakOff(_ handlerLoad: Int) {
         violations.append(.lengthIsKept)
-        _ = attempts[attempt].end(.violation(of: .lengthIsKept))
+        _ = handlerLoads[handlerLoad].end(.violation(of: .lengthIsKept))
     }
 
     /// Called when the client returns from an event.
     ///
     /// - Returns: The client's return value.
-    mutating func delivered(_ event: EventKind, of attempt: Int, answer: Flow) -> Flow {
-        let (flow, ending) = attempts[attempt].delivered(event, answer: answer)
+    mutating func delivered(_ event: EventKind, of handlerLoad: Int, returned: Flow) -> Flow {
+        let (flow, ending) = handlerLoads[handlerLoad].delivered(event, returned: returned)
         if let ending {
             if ending.rule == .eventsAreSerial { violations.append(.eventsAreSerial) }
             end(ending)
@@ -88,8 +88,8 @@ struct TaskModel {
     mutating func end(_ ending: Ending?) {
         guard !isEnded else { return }
         isEnded = true
-        _ = gate.put(.end(ending), of: current)
-        _ = attempts[current].end(.cancelled)
+        _ = gate.enqueue(.end(ending), of: current)
+        _ = handlerLoads[current].end(.cancelled)
     }
 
     // MARK: The caller
@@ -98,13 +98,13 @@ struct TaskModel {
         guard !isEnded else { return gate.cancelWaitingEnd() }
         if successorWaits { return end(.cancelled) }
         isEnding = true
-        if let ending = attempts[current].end(.cancelled) { end(ending) }
+        if let ending = handlerLoads[current].end(.cancelled) { end(ending) }
     }
 
     mutating func suspend() {
         isSuspended = true
         gate.hold()
-        if !isEnded { attempts[current].suspend() }
+        if !isEnded { handlerLoads[current].suspend() }
     }
 
     /// The caller resumes the task, and waiting events are delivered next.
@@ -112,40 +112,40 @@ struct TaskModel {
     /// - Returns: Whether the reader then requests more, independent of its return values.
     mutating func unsuspend() -> Bool {
         isSuspended = false
-        if !isEnded { attempts[current].unsuspend() }
+        if !isEnded { handlerLoads[current].unsuspend() }
         return !gate.release()
     }
 
     /// The reader requests more.
     mutating func readMore() {
-        if !isEnded { attempts[current].resume() }
+        if !isEnded { handlerLoads[current].resume() }
     }
 
     // MARK: Redirects
 
-    /// - Parameter wasPutOff: the handler load that got the return value "pause".
-    mutating func follow(wasPutOff attempt: Int?) {
+    /// - Parameter deferredBy: the handler load that got the return value "pause".
+    mutating func follow(deferredBy handlerLoad: Int?) {
         let isFollowed = !isEnding && !isEnded
-        if let attempt, !isEnded { attempts[attempt].takeLate() }
+        if let handlerLoad, !isEnded { handlerLoads[handlerLoad].takeLate() }
         guard isFollowed else { return }
         if isLaunching { successorWaits = true } else { launches += 1 }
     }
 
-    mutating func declineLate(_ attempt: Int) {
-        if !isEnded { attempts[attempt].declineLate() }
+    mutating func declineLate(_ handlerLoad: Int) {
+        if !isEnded { handlerLoads[handlerLoad].declineLate() }
     }
 
     // MARK: Challenges
 
     mutating func challenge(_ number: Int) { waitingChallenge = number }
 
-    mutating func challengeWasAnswered(_ number: Int) {
+    mutating func noteChallengeResponse(_ number: Int) {
         if waitingChallenge == number { waitingChallenge = nil }
     }
 
     /// - Returns: Whether the delegate receives the withdrawal.
     mutating func challengeIsWithdrawn(_ number: Int) -> Bool {
-        defer { challengeWasAnswered(number) }
+        defer { noteChallengeResponse(number) }
         return waitingChallenge == number
     }
 }

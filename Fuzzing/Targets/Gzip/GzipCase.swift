@@ -26,36 +26,37 @@ struct GzipCase {
     func check() throws(FuzzFinding) {
         let bench = try GzipFixture.of(isSmall: isSmall)
         let expected = GzipReference(file, limit: bench.limit)
-        let record = PieceDelegate(answer: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? Int(seed % 4) : nil)
+        let record = PieceDelegate(flow: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? Int(seed % 4) : nil)
         let delegate = PausingDelegate(record: record)
-        let last = way == .broken ? ScriptedLoad.Event.failure(LoadError(.connectionLost, message: "the play says so")) : .finish
+        let last = way == .broken ? ScriptedLoad.Event.failure(LoadError(.connectionLost, message: "the script fails the load")) : .finish
         let url = bench.files.put(pieces.map(ScriptedLoad.Event.data) + [last])
         guard let request = try? Request("gzip:\(url)") else { return }
         let task = bench.loader.task(for: request, delegate: delegate)
         task.resume()
         while true {
             try delegate.wait()
-            if record.heard.hasEnded { break }
+            if record.received.hasEnded { break }
             task.resume()
         }
-        try check(record.heard, expected, limit: bench.limit)
+        try check(record.received, expected, limit: bench.limit)
     }
 
-    private func check(_ heard: PieceDelegate.Heard, _ expected: GzipReference, limit: Int) throws(FuzzFinding) {
-        if let disorder = heard.disorder { throw FuzzFinding(disorder) }
-        guard let end = heard.end else { throw FuzzFinding("the load has no end") }
-        try require(heard.body.count <= limit, "\(heard.body.count) bytes came, and the limit is \(limit)")
+    private func check(_ received: PieceDelegate.Record, _ expected: GzipReference, limit: Int) throws(FuzzFinding) {
+        if let disorder = received.disorder { throw FuzzFinding(disorder) }
+        guard let end = received.end else { throw FuzzFinding("the load has no end") }
+        try require(received.body.count <= limit, "\(received.body.count) bytes were delivered, above the limit \(limit)")
         try require(
-            heard.body.isStart(of: expected.body),
-            "what came is not the start of the contents: \(heard.body.count) bytes, of \(expected.body.count)")
+            received.body.isStart(of: expected.body),
+            "the delivered bytes are not the start of the contents: \(received.body.count) bytes, of \(expected.body.count)")
         if way == .stopped, end == .failed(.cancelled) { return }
         let codes = codes(expected.stop)
         guard !codes.isEmpty else {
-            try require(end == .finished, "the file is sound, and the load ended with \(end)")
-            return try require(heard.body.count == expected.body.count, "\(heard.body.count) bytes came, of \(expected.body.count)")
+            try require(end == .finished, "the file is valid, but the load ended with \(end)")
+            return try require(
+                received.body.count == expected.body.count, "\(received.body.count) bytes of \(expected.body.count) were delivered")
         }
         guard case .failed(let code) = end, codes.contains(code) else {
-            throw FuzzFinding("the file is \(expected.stop.map { "\($0)" } ?? "sound"), loaded \(way), and the load ended with \(end)")
+            throw FuzzFinding("the file is \(expected.stop.map { "\($0)" } ?? "valid"), loaded \(way), but the load ended with \(end)")
         }
     }
 

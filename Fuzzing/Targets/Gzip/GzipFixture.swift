@@ -21,7 +21,7 @@ struct GzipFixture {
         do throws(LoadError) {
             return try (isSmall ? small : large).get()
         } catch {
-            throw FuzzFinding("the gzip plugin does not load, build it with `make fixtures`: \(error)")
+            throw FuzzFinding("the gzip plugin does not load; build it with 'make fixtures': \(error)")
         }
     }
 

@@ -6,7 +6,7 @@ import Portolan
 /// Signals a waiting thread whenever it pauses the load, and when the load has ended.
 final class PausingDelegate: LoadDelegate {
     let record: PieceDelegate
-    private let news = DispatchSemaphore(value: 0)
+    private let semaphore = DispatchSemaphore(value: 0)
 
     init(record: PieceDelegate) {
         self.record = record
@@ -14,19 +14,19 @@ final class PausingDelegate: LoadDelegate {
 
     /// Waits for the next pause or the end; throws after 20 s.
     func wait() throws(FuzzFinding) {
-        let isHere = news.wait(timeout: .now() + .seconds(20)) == .success
-        try require(isHere, "the load came to rest: neither data nor an end in 20 s")
+        let isSignalled = semaphore.wait(timeout: .now() + .seconds(20)) == .success
+        try require(isSignalled, "the load stalled: neither data nor an end in 20 s")
     }
 
-    private func told(_ answer: Flow) -> Flow {
-        if answer == .pause { news.signal() }
-        return answer
+    private func signalIfPaused(_ flow: Flow) -> Flow {
+        if flow == .pause { semaphore.signal() }
+        return flow
     }
 
-    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { told(record.loadTask(task, didReceive: response)) }
-    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow { told(record.loadTask(task, didLoad: bytes)) }
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { signalIfPaused(record.loadTask(task, didReceive: response)) }
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow { signalIfPaused(record.loadTask(task, didLoad: bytes)) }
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         record.loadTask(task, didEndWith: error)
-        news.signal()
+        semaphore.signal()
     }
 }

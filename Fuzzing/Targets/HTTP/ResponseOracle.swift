@@ -20,18 +20,18 @@ enum ResponseOracle {
         let limits = mode & 4 == 0 ? HTTPLimits() : small
         let expected = ResponseReference(bytes, method: method, limits: limits).outcome
         let whole = outcome([bytes[...]], method, limits)
-        try require(whole == expected, "read whole it is \(whole), and means \(expected)")
+        try require(whole == expected, "read whole, the result is \(whole) instead of \(expected)")
         let single = outcome(bytes.indices.map { bytes[$0...$0] }, method, limits)
-        try require(single == expected, "read byte by byte it is \(single), and means \(expected)")
+        try require(single == expected, "read byte by byte, the result is \(single) instead of \(expected)")
         let scattered = outcome(pieces(of: bytes, seed), method, limits)
-        try require(scattered == expected, "read in pieces by \(seed) it is \(scattered), and means \(expected)")
+        try require(scattered == expected, "read in pieces by \(seed), the result is \(scattered) instead of \(expected)")
         // Reads the response after another one that differs in one byte of its head, or not at all.
         var earlier = bytes
         if !bytes.isEmpty { earlier[Int(seed) % bytes.count] ^= mode >> 3 }
         let again = outcome(pieces(of: bytes, ~seed), method, limits, after: earlier)
         try require(
             again == expected,
-            "read after \(String(decoding: earlier, as: UTF8.self).debugDescription) it is \(again), and means \(expected)")
+            "read after \(String(decoding: earlier, as: UTF8.self).debugDescription), the result is \(again) instead of \(expected)")
     }
 
     private static let small: HTTPLimits = {

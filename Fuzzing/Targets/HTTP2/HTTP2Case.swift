@@ -36,20 +36,21 @@ struct HTTP2Case {
     }
 
     private func compare(_ run: HTTP2Run, _ whole: HTTP2Run, _ how: String) throws(FuzzFinding) {
-        for (number, answer) in run.answers.enumerated() where !answer.isSame(as: whole.answers[number]) {
-            throw FuzzFinding("load \(number): read \(how) it is \(answer), and whole \(whole.answers[number])")
+        for (number, result) in run.results.enumerated() where !result.isSame(as: whole.results[number]) {
+            throw FuzzFinding("load \(number): read \(how), the result is \(result), and read whole \(whole.results[number])")
         }
     }
 
     private func check(_ run: HTTP2Run, _ reference: HTTP2Reference, _ how: String) throws(FuzzFinding) {
-        for (number, answer) in run.answers.enumerated() {
+        for (number, result) in run.results.enumerated() {
             let stream = reference.streams[number]
             do throws(FuzzFinding) {
-                try check(answer, stream)
+                try check(result, stream)
                 let expected = stream.atEnd
                 if reference.isSound, number != plan.cancelled, !run.stopped[number] {
-                    try require(answer.isSame(as: expected), "it is \(answer), and means \(expected)")
-                    try require(answer.body.isStart(of: expected.body) || expected.end != .finished, "its body is not the stream's")
+                    try require(result.isSame(as: expected), "the result is \(result) instead of \(expected)")
+                    try require(
+                        result.body.isStart(of: expected.body) || expected.end != .finished, "its body is not the body of the stream")
                 }
             } catch {
                 throw FuzzFinding("load \(number), \(how): \(error)")
@@ -61,36 +62,36 @@ struct HTTP2Case {
     }
 
     /// Checks what must hold for any bytes from the server.
-    private func check(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
-        let seen = answer.interim + (answer.status.map { [$0] } ?? [])
-        try require(seen.count <= stream.heads.count, "there are more heads than sections")
+    private func check(_ result: HTTP2Result, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
+        let seen = result.interim + (result.status.map { [$0] } ?? [])
+        try require(seen.count <= stream.heads.count, "more heads were delivered than sections were sent")
         for (index, status) in seen.enumerated() {
-            try require(stream.heads[index].status == status, "head \(index) is \(status), and \(stream.heads[index]) was sent")
+            try require(stream.heads[index].status == status, "head \(index) is \(status), but \(stream.heads[index]) was sent")
         }
-        if answer.status != nil {
+        if result.status != nil {
             let sent = stream.heads[seen.count - 1].fields
-            try require(answer.fields == sent, "the fields are \(answer.fields), and \(sent) were sent")
+            try require(result.fields == sent, "the fields are \(result.fields), but \(sent) were sent")
             let limits = plan.configuration.limits
             let size = sent.reduce(0) { $0 + $1[0].unicodeScalars.count + $1[1].unicodeScalars.count + 4 }
             try require(size <= limits.fieldSection && sent.count <= limits.fieldCount, "fields beyond the limits were delivered")
             if case .length(let length) = FramingReference(sent).lengths {
-                try require(answer.body.count <= length, "\(answer.body.count) bytes of \(length) were delivered")
+                try require(result.body.count <= length, "\(result.body.count) bytes of \(length) were delivered")
             }
         }
-        try require(answer.interim.count <= plan.configuration.limits.interimResponses, "too many interim responses")
-        try require(answer.body.isStart(of: stream.content), "the body is not what was sent on the stream")
-        try judgeFate(answer, stream)
+        try require(result.interim.count <= plan.configuration.limits.interimResponses, "too many interim responses")
+        try require(result.body.isStart(of: stream.content), "the body is not what was sent on the stream")
+        try checkRetryEligibility(result, stream)
     }
 
     /// Checks that a request is sent again only if the server cannot have begun to process it.
-    private func judgeFate(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
-        guard case .failed(_, let eligibility)? = answer.end, eligibility != .seen else { return }
-        try require(answer.interim.isEmpty && answer.status == nil, "its answer had begun, and its fate is \(eligibility)")
+    private func checkRetryEligibility(_ result: HTTP2Result, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
+        guard case .failed(_, let eligibility)? = result.end, eligibility != .seen else { return }
+        try require(result.interim.isEmpty && result.status == nil, "its response had begun, but its retry eligibility is \(eligibility)")
         switch eligibility {
         case .seen, .unanswered: break
-        case .refused: try require(stream.resets.contains(7), "it was refused without RST_STREAM")
-        case .needsHTTP1: try require(stream.resets.contains(13), "it is to go over HTTP/1.1 without RST_STREAM")
-        case .notProcessed: try require(stream.isAboveGoAway, "it was passed over without GOAWAY")
+        case .refused: try require(stream.resets.contains(7), "it counts as refused without RST_STREAM")
+        case .needsHTTP1: try require(stream.resets.contains(13), "it is to be retried over HTTP/1.1 without RST_STREAM")
+        case .notProcessed: try require(stream.isAboveGoAway, "it counts as not processed without GOAWAY")
         }
     }
 
@@ -102,13 +103,15 @@ struct HTTP2Case {
             let header = Array(rest.prefix(9))
             let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
             try require(rest.count >= 9 + length, "a frame of \(length) bytes was cut off")
-            try require(length <= 16_384 || header[3] == 0 || header[3] == 1, "a frame of \(length) bytes was sent")
+            try require(length <= 16_384 || header[3] == 0 || header[3] == 1, "a frame of \(length) bytes exceeds the frame size limit")
             if header[3] == 0 { content += length } else { frames += 1 }
             rest = rest.dropFirst(9 + length)
         }
-        try require(rest.isEmpty, "\(rest.count) bytes of a frame's header were sent")
-        try require(content <= plan.bodyBytes, "\(content) bytes were sent of \(plan.bodyBytes)")
-        try require(frames <= 3 * reference.frameCount + 4 * plan.requests.count + 16, "\(frames) frames answer \(reference.frameCount)")
+        try require(rest.isEmpty, "only \(rest.count) bytes of a frame header were sent")
+        try require(content <= plan.bodyBytes, "\(content) content bytes were sent, but the bodies have \(plan.bodyBytes)")
+        try require(
+            frames <= 3 * reference.frameCount + 4 * plan.requests.count + 16,
+            "\(frames) frames were sent for \(reference.frameCount) received ones")
     }
 
     /// Divides the bytes into pieces of pseudorandom lengths that depend on the seed.

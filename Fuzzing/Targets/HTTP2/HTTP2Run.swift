@@ -7,7 +7,7 @@ import Portolan
 /// Records the events of the loads of one case.
 final class HTTP2EventLog {
     struct Entry {
-        var answer = HTTP2Answer()
+        var result = HTTP2Result()
         var sentBytes = 0
         var isSent = false
         var isStopped = false
@@ -35,24 +35,24 @@ final class HTTP2EventLog {
         switch event {
         case .sent(let count): entries[number].sentBytes += count
         case .requestIsSent: entries[number].isSent = true
-        case .interim(let status): entries[number].answer.interim.append(status)
+        case .interim(let status): entries[number].result.interim.append(status)
         case .head(let status, let fields, _):
-            (entries[number].answer.status, entries[number].answer.fields) = (status, fields)
+            (entries[number].result.status, entries[number].result.fields) = (status, fields)
             if number == stopped {
                 entries[number].isStopped = true
                 return .stopped
             }
-        case .data(let bytes): entries[number].answer.body += bytes
-        case .end(let trailers): (entries[number].answer.end, entries[number].answer.trailers) = (.finished, trailers)
-        case .failed(let error, let eligibility): entries[number].answer.end = .failed(error.code, eligibility)
+        case .data(let bytes): entries[number].result.body += bytes
+        case .end(let trailers): (entries[number].result.end, entries[number].result.trailers) = (.finished, trailers)
+        case .failed(let error, let eligibility): entries[number].result.end = .failed(error.code, eligibility)
         }
         return pauses ? .pause : .keepGoing
     }
 
     private func disorder(of event: InMemoryHTTP2.Event, _ entry: Entry, bodyLength: Int) -> String? {
         if entry.isStopped { return "\(event) after it was stopped" }
-        if entry.answer.end != nil { return "\(event) after the end" }
-        let hasHead = entry.answer.status != nil
+        if entry.result.end != nil { return "\(event) after the end" }
+        let hasHead = entry.result.status != nil
         switch event {
         case .sent(let count): return entry.sentBytes + count > bodyLength ? "more was sent than the body has" : nil
         case .requestIsSent: return entry.isSent ? "the request was sent twice" : nil
@@ -60,7 +60,7 @@ final class HTTP2EventLog {
         case .head(_, let fields, let length):
             if hasHead { return "a second head" }
             let given = fields.first { $0[0] == "content-length" }.flatMap { Int64($0[1].split(separator: ",").first ?? "") }
-            return length == nil || length == 0 || given == length ? nil : "a length of \(length ?? 0), and \(given ?? -1) was given"
+            return length == nil || length == 0 || given == length ? nil : "a length of \(length ?? 0), but the field says \(given ?? -1)"
         case .data(let bytes): return !hasHead ? "data before the head" : bytes.isEmpty ? "a piece was empty" : nil
         case .end: return hasHead ? nil : "an end without a head"
         case .failed: return nil
@@ -70,52 +70,52 @@ final class HTTP2EventLog {
 
 /// The run of one connection with one division into pieces, and its results.
 struct HTTP2Run {
-    let answers: [HTTP2Answer]
+    let results: [HTTP2Result]
     let stopped: [Bool]
     let output: [UInt8]
     /// Whether the client left the connection open until the server closed it.
     let wasOpen: Bool
 
     init(_ pieces: [ArraySlice<UInt8>], _ plan: HTTP2Plan) throws(FuzzFinding) {
-        let journal = HTTP2EventLog(
+        let eventLog = HTTP2EventLog(
             bodyLengths: plan.requests.map { Int($0.body?.length ?? 0) }, stopped: plan.stopped, pauses: plan.pauses)
         let remains: () -> Bool
         do throws(LoadError) {
-            let connection = InMemoryHTTP2(plan.configuration) { number, event in journal.note(number, event) }
+            let connection = InMemoryHTTP2(plan.configuration) { number, event in eventLog.note(number, event) }
             for request in plan.requests { try connection.start(request) }
             connection.isWritable = !plan.blocksOutput
             for piece in pieces {
                 connection.receive(Array(piece))
-                if plan.pauses { Self.resumeAll(connection, plan, journal) }
+                if plan.pauses { Self.resumeAll(connection, plan, eventLog) }
             }
             if let number = plan.cancelled {
                 connection.cancel(number)
-                journal.stop(number)
+                eventLog.stop(number)
             }
             if plan.waits { connection.advanceTime(by: .seconds(31)) }
             wasOpen = connection.isOpen
             connection.end()
-            if plan.pauses { Self.resumeAll(connection, plan, journal) }
+            if plan.pauses { Self.resumeAll(connection, plan, eventLog) }
             connection.isWritable = true
             output = connection.output
             remains = connection.remains
         } catch {
             throw FuzzFinding("a request can't be sent: \(error)")
         }
-        answers = journal.entries.map(\.answer)
-        stopped = journal.entries.map(\.isStopped)
-        for (number, entry) in journal.entries.enumerated() {
+        results = eventLog.entries.map(\.result)
+        stopped = eventLog.entries.map(\.isStopped)
+        for (number, entry) in eventLog.entries.enumerated() {
             if let disorder = entry.disorder { throw FuzzFinding("load \(number): \(disorder)") }
-            try require(entry.answer.end != nil || entry.isStopped, "load \(number) did not end")
+            try require(entry.result.end != nil || entry.isStopped, "load \(number) did not end")
         }
-        try require(!remains(), "something of the connection is still there")
+        try require(!remains(), "resources of the connection still exist")
     }
 
     /// Resumes all loads until there are no further events.
-    private static func resumeAll(_ connection: InMemoryHTTP2, _ plan: HTTP2Plan, _ journal: HTTP2EventLog) {
+    private static func resumeAll(_ connection: InMemoryHTTP2, _ plan: HTTP2Plan, _ eventLog: HTTP2EventLog) {
         var count = -1
-        while count != journal.eventCount {
-            count = journal.eventCount
+        while count != eventLog.eventCount {
+            count = eventLog.eventCount
             for number in plan.requests.indices { connection.resume(number) }
         }
     }

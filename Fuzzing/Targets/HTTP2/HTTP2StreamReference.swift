@@ -18,7 +18,7 @@ struct HTTP2StreamReference {
     private var remaining: Int?
 
     // Valid while there is no error
-    private(set) var answer = HTTP2Answer()
+    private(set) var result = HTTP2Result()
     /// Whether the server may send more frames.
     private(set) var isOpenForServer = true
     /// Whether further frames do not affect the load.
@@ -44,14 +44,14 @@ struct HTTP2StreamReference {
     private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .seen) {
         guard place != .over else { return }
         place = .over
-        answer.end = .failed(code, hasBegun ? .seen : eligibility)
+        result.end = .failed(code, hasBegun ? .seen : eligibility)
     }
 
     /// The result if the connection ends now.
-    var atEnd: HTTP2Answer {
+    var atEnd: HTTP2Result {
         var stream = self
         stream.fail(.connectionLost, eligibility: .unanswered)
-        return stream.answer
+        return stream.result
     }
 
     mutating func takeReset(_ code: UInt32) {
@@ -77,7 +77,7 @@ struct HTTP2StreamReference {
             guard bytes.count <= remaining else { return fail(.badResponse) }
             self.remaining = remaining - bytes.count
         }
-        answer.body += bytes
+        result.body += bytes
         if frame.flags & 1 != 0 { end() }
     }
 
@@ -85,7 +85,7 @@ struct HTTP2StreamReference {
         if let remaining, remaining > 0 { return fail(.truncated) }
         guard place != .over else { return }
         place = .over
-        answer.end = .finished
+        result.end = .finished
     }
 
     mutating func takeSection(_ fields: [[String]], endsStream: Bool) {
@@ -98,7 +98,7 @@ struct HTTP2StreamReference {
             guard endsStream else { return fail(.badResponse) }
             if let fault = fault(in: fields, isHead: false) { return fail(fault) }
             end()
-            if answer.end == .finished { answer.trailers = fields }
+            if result.end == .finished { result.trailers = fields }
         case .over: break
         }
     }
@@ -109,8 +109,8 @@ struct HTTP2StreamReference {
         let fields = Array(all.dropFirst())
         if (100..<200).contains(status) {
             guard !endsStream else { return fail(.badResponse) }
-            guard answer.interim.count < limits.interimResponses else { return fail(.limitExceeded) }
-            return answer.interim.append(status)
+            guard result.interim.count < limits.interimResponses else { return fail(.limitExceeded) }
+            return result.interim.append(status)
         }
         switch FramingReference(fields).lengths {
         case .absent: remaining = nil
@@ -119,7 +119,7 @@ struct HTTP2StreamReference {
         }
         if method == .head || status == 204 || status == 304 { remaining = 0 }
         if endsStream, let remaining, remaining > 0 { return fail(.truncated) }
-        (answer.status, answer.fields) = (status, fields)
+        (result.status, result.fields) = (status, fields)
         place = .body
         if stopsAtHead { place = .over } else if endsStream { end() }
     }
@@ -154,7 +154,7 @@ struct HTTP2StreamReference {
 }
 
 /// The result of a request.
-struct HTTP2Answer: Equatable {
+struct HTTP2Result: Equatable {
     enum End: Equatable {
         case finished
         case failed(LoadError.Code, InMemoryHTTP2.Eligibility)

@@ -10,7 +10,7 @@ final class PieceDelegate: LoadDelegate {
         case failed(LoadError.Code)
     }
 
-    struct Heard {
+    struct Record {
         var count = 0
         var response: Response?
         var body: [UInt8] = []
@@ -21,50 +21,50 @@ final class PieceDelegate: LoadDelegate {
         var hasEnded: Bool { end != nil }
     }
 
-    private let state = Mutex(Heard())
-    private let answer: Flow
+    private let state = Mutex(Record())
+    private let flow: Flow
     private let stopsAt: Int?
 
     /// - Parameters:
-    ///   - answer: the return value for the response and each piece.
+    ///   - flow: the return value for the response and each piece.
     ///   - stopsAt: the number, from 0, of the event that returns a stop.
-    init(answer: Flow, stopsAt: Int?) {
-        self.answer = answer
+    init(flow: Flow, stopsAt: Int?) {
+        self.flow = flow
         self.stopsAt = stopsAt
     }
 
-    var heard: Heard { state.withLock { $0 } }
+    var received: Record { state.withLock { $0 } }
 
     @discardableResult
-    private func note(_ change: (inout Heard) -> String?) -> Flow {
-        state.withLock { heard in
-            let disorder = heard.hasEnded ? "an event came after the end" : change(&heard)
-            heard.disorder = heard.disorder ?? disorder
-            heard.count += 1
-            return heard.count - 1 == stopsAt ? .stopped : answer
+    private func note(_ change: (inout Record) -> String?) -> Flow {
+        state.withLock { received in
+            let disorder = received.hasEnded ? "an event came after the end" : change(&received)
+            received.disorder = received.disorder ?? disorder
+            received.count += 1
+            return received.count - 1 == stopsAt ? .stopped : flow
         }
     }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        note { heard in
-            defer { heard.response = response }
-            return heard.response == nil ? nil : "a second response came"
+        note { received in
+            defer { received.response = response }
+            return received.response == nil ? nil : "a second response came"
         }
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
         let copy = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
-        return note { heard in
-            heard.body += copy
+        return note { received in
+            received.body += copy
             if copy.isEmpty { return "a piece was empty" }
-            return heard.response == nil ? "data came before the response" : nil
+            return received.response == nil ? "data came before the response" : nil
         }
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        note { heard in
-            heard.end = error.map { .failed($0.code) } ?? .finished
-            return error == nil && heard.response == nil ? "the load finished without a response" : nil
+        note { received in
+            received.end = error.map { .failed($0.code) } ?? .finished
+            return error == nil && received.response == nil ? "the load finished without a response" : nil
         }
     }
 }

@@ -19,18 +19,18 @@ enum MIMECase {
         let expected = MIMEReference(parsing: text)
         try require(
             parsed == expected,
-            "\(text.debugDescription) was read as \(String(describing: parsed)), and stands for \(String(describing: expected))")
+            "\(text.debugDescription) was parsed as \(String(describing: parsed)) instead of \(String(describing: expected))")
         guard let type else { return }
-        try judgeParts(of: type, text)
+        try checkParts(of: type, text)
         let again = MIMEType(parsing: type.description)
         try require(again == type, "\(text.debugDescription) serialises as \(type.description.debugDescription), which is another type")
     }
 
-    private static func judgeParts(of type: MIMEType, _ text: String) throws(FuzzFinding) {
+    private static func checkParts(of type: MIMEType, _ text: String) throws(FuzzFinding) {
         try require("\(type.type)/\(type.subtype)" == type.essence, "type and subtype of \(text.debugDescription) are not its essence")
         try require(type.essence == type.essence.lowercased(), "the essence of \(text.debugDescription) is not in lower case")
         let names = Set(type.parameters.map(\.name))
-        try require(names.count == type.parameters.count, "a name of \(text.debugDescription) comes twice")
+        try require(names.count == type.parameters.count, "a parameter name of \(text.debugDescription) occurs twice")
         for parameter in type.parameters {
             let isNameLegal = !parameter.name.isEmpty && parameter.name.unicodeScalars.allSatisfy(MIMEReference.isToken)
             let isValueLegal = parameter.value.unicodeScalars.allSatisfy(MIMEReference.isQuotable)

@@ -37,10 +37,10 @@ struct ChangedCertificateCase {
     func check() throws(FuzzFinding) {
         try CertificateOracle.check(der, code: code)
         guard ServerCertificate(der: der) != nil || seed & 1 != 0 else { return }
-        try shake()
+        try connect()
     }
 
-    private func shake() throws(FuzzFinding) {
+    private func connect() throws(FuzzFinding) {
         let remains: () -> Bool
         do {
             let run = try TLSRun(TLSClients.context(), .performDefault, isLate: false, seed: nil)
@@ -54,9 +54,9 @@ struct ChangedCertificateCase {
                 run.deliver(server.takeOutput())
             }
             _ = try run.finish()
-            try run.judgeTrust()
+            try run.checkTrust()
         }
-        try require(!remains(), "something of the connection is still there")
+        try require(!remains(), "resources of the connection still exist")
     }
 }
 
@@ -69,24 +69,24 @@ enum CertificateOracle {
     static func check(_ der: [UInt8], code: Int32) throws(FuzzFinding) {
         guard let certificate = ServerCertificate(der: der) else {
             let error = CertificateReading.error(of: [der], host: hosts[0], finding: nil, now: 0)
-            return try require(error != nil, "nothing speaks against a certificate that can't be read")
+            return try require(error != nil, "an unreadable certificate has no error")
         }
-        try require(ServerCertificate(der: der) == certificate, "read again it is another")
+        try require(ServerCertificate(der: der) == certificate, "parsing the certificate again gives another one")
         for text in [certificate.subject, certificate.issuer] + certificate.names {
             try require(text.unicodeScalars.count <= 65, "a name has \(text.unicodeScalars.count) characters")
             if !text.isEmpty { try TLSRun.check(message: text) }
         }
         for host in hosts {
             let isNamed = CertificateReading.isNamed(host, by: certificate)
-            if isNamed { try require(isThere(host, in: der), "it is for '\(host)', which is not in it") }
+            if isNamed { try require(occurs(host, in: der), "it is valid for '\(host)', which it does not contain") }
             let error = CertificateReading.error(of: [der], host: host, finding: nil, now: 1_700_000_000)
             try require(
                 (error == nil) == isNamed,
-                "\(isNamed ? "it is" : "it is not") for '\(host)', and what speaks against it is \(error.map { "\($0)" } ?? "nothing")")
+                "\(isNamed ? "it is" : "it is not") valid for '\(host)', and its error is \(error.map { "\($0)" } ?? "none")")
             let chain = [der, TLSCertificates.intermediate, TLSCertificates.root]
             for depth in 0..<4 {
                 guard let error = CertificateReading.error(of: chain, host: host, finding: (code, depth), now: 1_700_000_000) else {
-                    throw FuzzFinding("nothing speaks against a chain that OpenSSL does not verify")
+                    throw FuzzFinding("a chain that OpenSSL does not verify has no error")
                 }
                 try TLSRun.check(message: error.message)
             }
@@ -94,7 +94,7 @@ enum CertificateOracle {
     }
 
     /// Whether the host's name or its pattern occurs anywhere in the bytes.
-    private static func isThere(_ host: String, in der: [UInt8]) -> Bool {
+    private static func occurs(_ host: String, in der: [UInt8]) -> Bool {
         switch host {
         case "192.0.2.1": return contains(der, [192, 0, 2, 1])
         case "2001:db8::1": return contains(der, [0x20, 1, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 11) + [1])

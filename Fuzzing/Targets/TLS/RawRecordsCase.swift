@@ -9,13 +9,13 @@
 /// pieces follow.
 struct RawRecordsCase {
     private let mode: UInt8
-    private let answer: TLSAnswer
+    private let response: TLSChallengeResponse
     private let seed: UInt8
     private let bytes: [UInt8]
 
     init(_ mode: UInt8, _ source: inout ByteSource) {
         self.mode = mode
-        answer = TLSAnswer.allCases[source.next(below: UInt8(TLSAnswer.allCases.count))]
+        response = TLSChallengeResponse.allCases[source.next(below: UInt8(TLSChallengeResponse.allCases.count))]
         seed = source.next()
         bytes = source.takeRest()
     }
@@ -23,7 +23,7 @@ struct RawRecordsCase {
     func check() throws(FuzzFinding) {
         let whole = try run(nil)
         let scattered = try run(seed)
-        try require(whole == scattered, "in pieces by \(seed) it is \(scattered), and whole \(whole)")
+        try require(whole == scattered, "read in pieces by \(seed) the result is \(scattered), and read whole \(whole)")
     }
 
     private func run(_ seed: UInt8?) throws(FuzzFinding) -> TLSRun.Outcome {
@@ -31,26 +31,26 @@ struct RawRecordsCase {
         let outcome: TLSRun.Outcome
         do {
             let run = try TLSRun(
-                TLSClients.context(isTLS12: mode & 4 != 0), answer, isLate: mode & 16 != 0, seed: seed)
+                TLSClients.context(isTLS12: mode & 4 != 0), response, isLate: mode & 16 != 0, seed: seed)
             remains = run.remains
-            run.deliver(answering(run.takeOutput()))
+            run.deliver(serverBytes(run.takeOutput()))
             outcome = try run.finish()
-            try run.judgeTrust()
-            try require(!run.isSecured, "the connection is secure with a server that knows no key")
+            try run.checkTrust()
+            try require(!run.isSecured, "the connection is secure with a server that has no key")
         }
-        try require(!remains(), "something of the connection is still there")
+        try require(!remains(), "resources of the connection still exist")
         return outcome
     }
 
     /// - Parameter hello: the record of the ClientHello. Its session ID has the same position as that of a ServerHello
     ///   (RFC 8446 §4.1.2, §4.1.3).
-    private func answering(_ hello: [UInt8]) -> [UInt8] {
+    private func serverBytes(_ hello: [UInt8]) -> [UInt8] {
         let place = 44..<76
         guard mode & 8 != 0, bytes.count >= place.upperBound, hello.count >= place.upperBound, bytes[0] == 22, bytes[5] == 2,
             bytes[43] == 32, hello[43] == 32
         else { return bytes }
-        var answering = bytes
-        answering.replaceSubrange(place, with: hello[place])
-        return answering
+        var changed = bytes
+        changed.replaceSubrange(place, with: hello[place])
+        return changed
     }
 }

@@ -13,7 +13,7 @@ struct TLSCase {
     private let resumes: Bool
     private let hasIdentity: Bool
     private let isLate: Bool
-    private let answer: TLSAnswer
+    private let response: TLSChallengeResponse
     private let seed: UInt8
     private let steps: [TLSServerStep]
     private let sendsData: Bool
@@ -23,10 +23,10 @@ struct TLSCase {
         let who = source.next()
         settings.kind = TLSCertificates.Kind.allCases[Int(who & 15) % TLSCertificates.Kind.allCases.count]
         settings.isTLS12 = mode & 4 != 0
-        settings.asksForCertificate = mode & 8 != 0
+        settings.requestsCertificate = mode & 8 != 0
         settings.sendsTickets = mode & 16 != 0
         (resumes, hasIdentity, isLate) = (mode & 48 == 48, mode & 64 != 0, mode & 128 != 0)
-        answer = TLSAnswer.allCases[Int(who >> 4) % TLSAnswer.allCases.count]
+        response = TLSChallengeResponse.allCases[Int(who >> 4) % TLSChallengeResponse.allCases.count]
         seed = source.next()
         let what = source.next()
         steps = Self.steps(what, isTLS12: mode & 4 != 0)
@@ -52,10 +52,11 @@ struct TLSCase {
         let whole = try run(nil)
         let scattered = try run(seed)
         try require(
-            whole.outcome == scattered.outcome, "in pieces by \(seed) it is \(scattered.outcome), and whole \(whole.outcome)")
+            whole.outcome == scattered.outcome,
+            "read in pieces by \(seed) the result is \(scattered.outcome), and read whole \(whole.outcome)")
         try require(
             whole.plaintext == scattered.plaintext,
-            "in pieces by \(seed) \(scattered.plaintext.count) bytes were read, and whole \(whole.plaintext.count)")
+            "in pieces by \(seed) \(scattered.plaintext.count) bytes were read, and \(whole.plaintext.count) bytes in one piece")
     }
 
     private struct Result {
@@ -80,11 +81,11 @@ struct TLSCase {
         let remains: () -> Bool
         let result: Result
         do {
-            let run = try TLSRun(client, answer, isLate: isLate, seed: seed)
+            let run = try TLSRun(client, response, isLate: isLate, seed: seed)
             remains = run.remains
             result = try play(run, TLSServer(TLSServerContext.with(settings), steps: steps), script)
         }
-        try require(!remains(), "something of the connection is still there")
+        try require(!remains(), "resources of the connection still exist")
         try check(result, isAgain: isAgain)
         return result
     }
@@ -96,7 +97,7 @@ struct TLSCase {
         let data = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
         while true {
             turns += 1
-            try require(turns < 100, "client and server come to no end")
+            try require(turns < 100, "client and server exchange records without end")
             if run.isSecured, sendsData, !hasSent {
                 hasSent = true
                 run.send(data)
@@ -104,47 +105,47 @@ struct TLSCase {
             let output = run.takeOutput()
             server.receive(output)
             let hasDone = server.proceed()
-            let answer = server.takeOutput()
-            run.deliver(script.pass(answer))
-            if output.isEmpty, answer.isEmpty, !hasDone { break }
+            let serverOutput = server.takeOutput()
+            run.deliver(script.pass(serverOutput))
+            if output.isEmpty, serverOutput.isEmpty, !hasDone { break }
         }
         run.deliver(script.finish())
         let outcome = try run.finish()
-        try run.judgeTrust()
+        try run.checkTrust()
         server.receive(run.takeOutput())
         _ = server.proceed()
-        try require(server.received.isStart(of: data), "the server received what the client did not send")
+        try require(server.received.isStart(of: data), "the server received bytes that the client did not send")
         return Result(outcome: outcome, plaintext: run.plaintext, hasChanged: script.hasChanged, server: server)
     }
 
     private func check(_ result: Result, isAgain: Bool) throws(FuzzFinding) {
         try require(result.plaintext.isStart(of: result.server.sent), "the plaintext is not what the server sent")
         if case .secured(_, .closed) = result.outcome {
-            let isWhole = result.server.hasSaidGoodbye && result.plaintext.count == result.server.sent.count
-            try require(isWhole, "the end came as if it were the server's, after \(result.plaintext.count) bytes")
+            let isWhole = result.server.hasSentCloseNotify && result.plaintext.count == result.server.sent.count
+            try require(isWhole, "the connection was closed without the server's close_notify, after \(result.plaintext.count) bytes")
         }
         guard !result.hasChanged else { return }
         let expected = expected(isAgain: isAgain, result.server)
-        try require(result.outcome == expected, "nothing was changed, and it is \(result.outcome), and not \(expected)")
+        try require(result.outcome == expected, "no record was changed, and the result is \(result.outcome) instead of \(expected)")
         if case .secured = expected {
-            try require(result.plaintext.count == result.server.sent.count, "nothing was changed, and bytes are missing")
+            try require(result.plaintext.count == result.server.sent.count, "no record was changed, and bytes are missing")
         }
     }
 
     /// The expected result if no record is changed.
     private func expected(isAgain: Bool, _ server: TLSServer) -> TLSRun.Outcome {
         let isAccepted: Bool
-        switch answer {
+        switch response {
         case .never: return .failed(.secureConnectionFailed)
         case .reject: return .refused(.secureConnectionFailed)
         case .cancel: return .refused(.authenticationCancelled)
         case .use: isAccepted = true
-        case .nobody, .performDefault, .continueWithout: isAccepted = settings.kind.isTrusted
+        case .noHandler, .performDefault, .continueWithout: isAccepted = settings.kind.isTrusted
         }
         guard isAccepted else { return .refused(.certificateNotTrusted) }
         // With the load's own certificate, the session belongs to that load only.
-        let isPersonal = answer == .use && settings.asksForCertificate && !hasIdentity
+        let isPersonal = response == .use && settings.requestsCertificate && !hasIdentity
         let hasTicket = isAgain && settings.kind != .expired && !isPersonal && !(settings.isTLS12 && server.isRefused)
-        return .secured(isResumed: hasTicket, end: server.hasSaidGoodbye ? .closed : .failed)
+        return .secured(isResumed: hasTicket, end: server.hasSentCloseNotify ? .closed : .failed)
     }
 }

@@ -4,15 +4,15 @@ import Portolan
 @_spi(Fuzzing) import PortolanTransport
 
 /// The response to the client's challenges.
-enum TLSAnswer: Int, CaseIterable {
+enum TLSChallengeResponse: Int, CaseIterable {
     /// The client has no challenge handler.
-    case nobody
+    case noHandler
     case performDefault, use, continueWithout, reject, cancel
     case never
 
-    func answer(to challenge: AuthenticationChallenge) {
+    func respond(to challenge: AuthenticationChallenge) {
         switch self {
-        case .nobody, .performDefault: challenge.answer(.performDefault)
+        case .noHandler, .performDefault: challenge.answer(.performDefault)
         case .continueWithout: challenge.answer(.continueWithout)
         case .reject: challenge.answer(.rejectProtectionSpace)
         case .cancel: challenge.answer(.cancel)
@@ -40,35 +40,39 @@ final class TLSRun {
     enum End: Equatable { case closed, failed }
 
     private let client: InMemoryTLS
-    private let asked = Asked()
-    private let answer: TLSAnswer
+    private let challengeLog = ChallengeLog()
+    private let response: TLSChallengeResponse
     private let isLate: Bool
     /// `nil`: delivers the bytes in one piece.
     private let seed: UInt8?
 
     /// The client's challenges, and those without a response.
-    private final class Asked {
+    private final class ChallengeLog {
         var pending: AuthenticationChallenge?
         /// The chains that default handling would trust.
         var trusted: [[[UInt8]]] = []
         var errors: [LoadError] = []
     }
 
-    init(_ context: InMemoryTLS.Context, _ answer: TLSAnswer, isLate: Bool, seed: UInt8?) throws(FuzzFinding) {
-        (self.answer, self.isLate, self.seed) = (answer, isLate, seed)
+    init(_ context: InMemoryTLS.Context, _ response: TLSChallengeResponse, isLate: Bool, seed: UInt8?) throws(FuzzFinding) {
+        (self.response, self.isLate, self.seed) = (response, isLate, seed)
         do throws(LoadError) {
             client = try InMemoryTLS(
                 context, host: TLSCertificates.host,
-                ask: answer == .nobody
+                ask: response == .noHandler
                     ? nil
-                    : { [asked] challenge in
+                    : { [challengeLog] challenge in
                         if case .serverTrust(let chain) = challenge.protectionSpace.kind {
-                            if let error = challenge.previousError { asked.errors.append(error) } else { asked.trusted.append(chain) }
+                            if let error = challenge.previousError {
+                                challengeLog.errors.append(error)
+                            } else {
+                                challengeLog.trusted.append(chain)
+                            }
                         }
-                        if isLate || answer == .never { asked.pending = challenge } else { answer.answer(to: challenge) }
+                        if isLate || response == .never { challengeLog.pending = challenge } else { response.respond(to: challenge) }
                     })
         } catch {
-            throw FuzzFinding("the client can't begin: \(error)")
+            throw FuzzFinding("the client can't start: \(error)")
         }
     }
 
@@ -82,7 +86,7 @@ final class TLSRun {
     func deliver(_ bytes: [UInt8]) {
         guard let seed else {
             if !bytes.isEmpty { client.receive(bytes) }
-            return answerLate()
+            return respondLate()
         }
         var (rest, state) = (bytes[...], UInt32(seed))
         while !rest.isEmpty {
@@ -91,15 +95,15 @@ final class TLSRun {
             let piece = rest.prefix(seed == 0 && bytes.count <= 4096 ? 1 : 1 + Int(state >> 16) % scatter)
             client.receive(Array(piece))
             rest = rest.dropFirst(piece.count)
-            if state >> 31 == 0 { answerLate() }
+            if state >> 31 == 0 { respondLate() }
         }
-        answerLate()
+        respondLate()
     }
 
-    private func answerLate() {
-        while isLate, answer != .never, let challenge = asked.pending {
-            asked.pending = nil
-            answer.answer(to: challenge)
+    private func respondLate() {
+        while isLate, response != .never, let challenge = challengeLog.pending {
+            challengeLog.pending = nil
+            response.respond(to: challenge)
             client.proceed()
         }
     }
@@ -109,21 +113,21 @@ final class TLSRun {
     /// - Returns: The result of the run.
     func finish() throws(FuzzFinding) -> Outcome {
         client.close()
-        answerLate()
+        respondLate()
         client.shutDown()
         let plaintext = client.plaintext
         // Checks that nothing follows the end.
         client.receive([21, 3, 3, 0, 2, 1, 0])
         client.close()
-        asked.pending = nil
+        challengeLog.pending = nil
         try require(client.plaintext == plaintext, "plaintext came after the end")
         try require(client.outcomes.count == 1, "the handshake ended \(client.outcomes.count) times")
-        for error in asked.errors { try check(error) }
+        for error in challengeLog.errors { try check(error) }
         switch client.outcomes[0] {
         case .secured(_, _, let isResumed, let chain, let verdict):
-            try require(answer != .never, "it is secure, and was not allowed")
-            try require(verdict != nil || Self.isTrusted(chain), "a chain that nobody issued is trusted")
-            try require(verdict == nil || answer == .use, "a chain without trust was accepted")
+            try require(response != .never, "the connection is secure, although the trust challenge had no response")
+            try require(verdict != nil || Self.isTrusted(chain), "an untrusted chain is trusted")
+            try require(verdict == nil || response == .use, "an untrusted chain was accepted")
             guard let end = client.end else { throw FuzzFinding("the connection did not end") }
             return .secured(isResumed: isResumed, end: end == .closed ? .closed : .failed)
         case .failed(let error):
@@ -141,8 +145,8 @@ final class TLSRun {
     }
 
     /// Checks that default handling would not trust a chain that it must reject.
-    func judgeTrust() throws(FuzzFinding) {
-        for chain in asked.trusted { try require(Self.isTrusted(chain), "a chain that nobody issued would be trusted") }
+    func checkTrust() throws(FuzzFinding) {
+        for chain in challengeLog.trusted { try require(Self.isTrusted(chain), "an untrusted chain would be trusted") }
     }
 
     /// Checks that text from servers appears in messages as one short line.

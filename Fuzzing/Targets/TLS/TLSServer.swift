@@ -8,7 +8,7 @@ struct TLSServerSettings: Hashable {
     var kind = TLSCertificates.Kind.good
     /// `false` means TLS 1.3.
     var isTLS12 = false
-    var asksForCertificate = false
+    var requestsCertificate = false
     var sendsTickets = false
 }
 
@@ -27,14 +27,14 @@ final class TLSServerContext: @unchecked Sendable {  // … because it is not ch
     }
 
     private init(_ settings: TLSServerSettings) throws(FuzzFinding) {
-        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw FuzzFinding("OpenSSL makes no context for the server") }
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw FuzzFinding("OpenSSL can't create the server's context") }
         unsafe self.context = context
         let version = settings.isTLS12 ? TLS1_2_VERSION : TLS1_3_VERSION
         unsafe portolan_SSL_CTX_set_min_proto_version(context, version)
         unsafe portolan_SSL_CTX_set_max_proto_version(context, version)
         for (index, der) in settings.kind.chain.enumerated() {
             guard let certificate = unsafe Self.certificate(der) else {
-                throw FuzzFinding("OpenSSL does not take the certificate \(index)")
+                throw FuzzFinding("OpenSSL rejects the certificate \(index)")
             }
             defer { unsafe X509_free(certificate) }
             if index == 0 {
@@ -48,9 +48,9 @@ final class TLSServerContext: @unchecked Sendable {  // … because it is not ch
             return unsafe d2i_AutoPrivateKey(nil, &start, bytes.count)
         }
         defer { unsafe EVP_PKEY_free(key) }
-        let isKeyTaken = unsafe SSL_CTX_use_PrivateKey(context, key) == 1
-        try require(isKeyTaken, "OpenSSL does not take the server's key")
-        if settings.asksForCertificate {
+        let isKeyAccepted = unsafe SSL_CTX_use_PrivateKey(context, key) == 1
+        try require(isKeyAccepted, "OpenSSL rejects the server's key")
+        if settings.requestsCertificate {
             unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
             unsafe SSL_CTX_set_cert_verify_callback(context, { _, _ in 1 }, nil)
         }
@@ -106,7 +106,7 @@ final class TLSServer {
     /// The plaintext that was encrypted for the client.
     private(set) var sent: [UInt8] = []
     private(set) var received: [UInt8] = []
-    private(set) var hasSaidGoodbye = false
+    private(set) var hasSentCloseNotify = false
     /// Whether the client rejected a new handshake, which OpenSSL's servers treat as a failure.
     private(set) var isRefused = false
 
@@ -114,7 +114,7 @@ final class TLSServer {
     init(_ context: TLSServerContext, leaf: [UInt8]? = nil, steps: [TLSServerStep]) throws(FuzzFinding) {
         guard let ssl = unsafe SSL_new(context.context), let incoming = unsafe BIO_new(BIO_s_mem()),
             let outgoing = unsafe BIO_new(BIO_s_mem())
-        else { throw FuzzFinding("OpenSSL makes no server") }
+        else { throw FuzzFinding("OpenSSL can't create the server") }
         unsafe SSL_set_bio(ssl, incoming, outgoing)
         unsafe SSL_set_accept_state(ssl)
         self.context = context
@@ -158,7 +158,7 @@ final class TLSServer {
             _ = isDone(unsafe SSL_do_handshake(ssl))
         case .closeNotify:
             unsafe SSL_shutdown(ssl)
-            hasSaidGoodbye = true
+            hasSentCloseNotify = true
         }
         return true
     }

@@ -5,13 +5,13 @@ import Synchronization
 /// Tests TLS of the client. The first byte selects the kind of test.
 enum TLSTarget {
     /// Cases share their clients with the tickets. A case on another thread would use the tickets of this one.
-    private static let turn = Mutex(())
+    private static let lock = Mutex(())
 
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
-        try turn.withLock { (_) throws(FuzzFinding) in try judgeAlone(input) }
+        try lock.withLock { (_) throws(FuzzFinding) in try checkSerially(input) }
     }
 
-    private static func judgeAlone(_ input: [UInt8]) throws(FuzzFinding) {
+    private static func checkSerially(_ input: [UInt8]) throws(FuzzFinding) {
         var source = ByteSource(input)
         let mode = source.next()
         switch mode & 3 {

@@ -50,7 +50,7 @@ struct WrittenCertificateCase {
                 continue
             }
             let (isNamed, expected) = (CertificateReading.isNamed(host, by: certificate), isNamed(host))
-            try require(isNamed == expected, "it is \(isNamed ? "" : "not ")for '\(host)', of \(certificate.names)")
+            try require(isNamed == expected, "it is \(isNamed ? "" : "not ")valid for '\(host)'; its names are \(certificate.names)")
         }
     }
 

@@ -24,8 +24,8 @@ enum URLCase {
         do throws(URLSyntaxError) {
             record = try URLRecord(parsing: text, relativeTo: base)
         } catch {
-            try require((0...text.utf8.count).contains(error.offset), "the refusal of \(text.debugDescription) names byte \(error.offset)")
-            try require(!error.description.contains(where: \.isNewline), "the refusal of \(text.debugDescription) has several lines")
+            try require((0...text.utf8.count).contains(error.offset), "the error for \(text.debugDescription) names byte \(error.offset)")
+            try require(!error.description.contains(where: \.isNewline), "the error for \(text.debugDescription) has several lines")
             return nil
         }
         try check(record)
@@ -38,20 +38,20 @@ enum URLCase {
         try require(text.utf8.allSatisfy { (0x21...0x7E).contains($0) || $0 == 0x20 && record.hasOpaquePath }, "\(quoted) has a raw byte")
         let again = try? URLRecord(parsing: text)
         try require(
-            again == record, "\(quoted) is serialised as \(again?.description.debugDescription ?? "what is no URL") the second time")
-        try require(again.map(components) == components(of: record), "\(quoted) falls into other components the second time")
+            again == record, "\(quoted) is serialised as \(again?.description.debugDescription ?? "an invalid URL") the second time")
+        try require(again.map(components) == components(of: record), "\(quoted) has other components the second time")
         try require(assembled(record) == text, "the components of \(quoted) make \(assembled(record).debugDescription)")
-        try judgeDerived(record, quoted)
+        try checkDerivedRecords(record, quoted)
     }
 
-    private static func judgeDerived(_ record: URLRecord, _ quoted: String) throws(FuzzFinding) {
+    private static func checkDerivedRecords(_ record: URLRecord, _ quoted: String) throws(FuzzFinding) {
         let bare = record.withoutCredentials.withoutFragment
-        try require(!bare.hasCredentials && bare.fragment == nil, "\(quoted) keeps its credentials or fragment when they are taken out")
+        try require(!bare.hasCredentials && bare.fragment == nil, "\(quoted) keeps its credentials or fragment after their removal")
         let parsed = try? URLRecord(parsing: bare.description)
         try require(parsed.map(components) == components(of: bare), "\(quoted) is another URL without credentials and fragment")
         try require(record.host == nil || record.hasSameOrigin(as: bare), "\(quoted) has another origin without credentials and fragment")
         if let own = try? URLRecord(parsing: "", relativeTo: record) {
-            try require(own == record.withoutFragment, "the empty reference to \(quoted) leads to \(own)")
+            try require(own == record.withoutFragment, "the empty reference to \(quoted) resolves to \(own)")
         }
     }
 
