@@ -41,6 +41,6 @@ struct FileTransfer: ~Copyable, Sendable {
                     "file '\(file.path)' became shorter while it was read: \(offset - start) of \(end - start) bytes came; load it again")
         }
         offset += Int64(count)
-        return buffer.lend(to: client)
+        return buffer.deliver(to: client)
     }
 }

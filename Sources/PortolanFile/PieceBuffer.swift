@@ -36,7 +36,7 @@ struct PieceBuffer: ~Copyable {  // … because it owns its memory and exposes o
     }
 
     /// Delivers the piece to `client`, which borrows it for the call.
-    func lend(to client: any ProtocolClient) -> Flow {
+    func deliver(to client: any ProtocolClient) -> Flow {
         let piece = unsafe UnsafeRawBufferPointer(rebasing: memory[..<count])
         return unsafe client.didLoad(piece.bytes)
     }

@@ -21,7 +21,7 @@ public final class HTTPHandler: ProtocolHandler {
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         do throws(LoadError) {
-            let pools = try sharedEngine()
+            let pools = try connectionPools()
             if let template = pools.template(for: request) { return HTTPLoad(request, client: client, template: template, pools: pools) }
             return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: pools.proxies), pools: pools)
         } catch {
@@ -30,7 +30,7 @@ public final class HTTPHandler: ProtocolHandler {
     }
 
     /// After a failure the next load tries again.
-    private func sharedEngine() throws(LoadError) -> HTTPConnectionPools {
+    private func connectionPools() throws(LoadError) -> HTTPConnectionPools {
         try pools.withLock { pools throws(LoadError) in
             if let pools { return pools }
             let new = try HTTPConnectionPools(configuration)

@@ -148,6 +148,6 @@ import Testing
 
     @Test func stackEndsWhereTheRunnerCalledThePlugin() {
         let stack = frames("/lib/libc.so.6", Self.program, Self.program, Self.plugin, Self.program, "/lib/libc.so.6")
-        #expect(scope.told(stack) == ["f (in libc.so.6)", "the conformance runner", "f (in libtide.so)"])
+        #expect(scope.lines(of: stack) == ["f (in libc.so.6)", "the conformance runner", "f (in libtide.so)"])
     }
 }

@@ -136,7 +136,7 @@ import Testing
         let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)
         var names = StackNames(program: "/no/such/program")
-        let described = report.stack?.told(by: &names, library: nil)
+        let described = report.stack?.named(by: &names, library: nil)
         #expect(described?.lines == ["+0xbeef (in lib (1).so)"] && described?.function == "+0xbeef (in lib (1).so)")
         for count in 0..<head.count { #expect(CrashReport(Array(head.prefix(count))) == nil) }
         #expect(CrashReport([1, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0])?.isStarved == true)
@@ -170,16 +170,16 @@ import Testing
         let objects = ["/lib/libc.so.6", "/lib/libz.so.1", "/opt/tide.so", "", "", "/opt/tide.so", ""]
         let frames = objects.enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
         var names = StackNames(program: "/no/such/program")
-        let described = CrashStack(places: frames).told(by: &names, library: "tide.so")
+        let described = CrashStack(places: frames).named(by: &names, library: "tide.so")
         #expect(described.function == "+0x3 (in tide.so)" && described.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
         #expect(
             described.lines == [
                 "+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the conformance runner", "+0x6 (in tide.so)",
             ])
-        #expect(CrashStack(places: frames).told(by: &names, library: nil).function == "+0x2 (in libz.so.1)")
+        #expect(CrashStack(places: frames).named(by: &names, library: nil).function == "+0x2 (in libz.so.1)")
         let trap = ["/usr/lib/libswiftCore.so", "", "/opt/tide.so"].enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
-        #expect(CrashStack(places: trap).told(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
-        #expect(CrashStack(places: [.init(object: "?", offset: 1)]).told(by: &names, library: "tide.so").function == nil)
+        #expect(CrashStack(places: trap).named(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
+        #expect(CrashStack(places: [.init(object: "?", offset: 1)]).named(by: &names, library: "tide.so").function == nil)
     }
 
     @Test func equalCausesAreReportedOnce() throws {

@@ -62,7 +62,8 @@ package struct TestServers: Sendable {
 
     package func path(of file: TestFile) throws -> String {
         if let path = description.files[file.rawValue] { return path }
-        throw ServerError("Tests/Servers/serve has not created the file '\(file.rawValue)'; its server may be missing: \(description.missing)")
+        throw ServerError(
+            "Tests/Servers/serve has not created the file '\(file.rawValue)'; its server may be missing: \(description.missing)")
     }
 
     /// The lines of a log or of another text file.

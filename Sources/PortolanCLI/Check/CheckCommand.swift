@@ -103,7 +103,7 @@ struct CheckCommand: ParsableCommand {
         var results: [CheckResult] = []
         // If the command is interrupted, the next line of the shell overwrites the progress line.
         var progress = CheckProgress(checks.count * repetitions, on: Descriptor.standardError.isTerminal ? .standardError : nil)
-        func tell(_ result: CheckResult) throws {
+        func show(_ result: CheckResult) throws {
             results.append(result)
             let lines = chosenFormat == .text ? report.lines(for: result) : []
             guard !lines.isEmpty else { return }
@@ -116,10 +116,10 @@ struct CheckCommand: ParsableCommand {
         }
         if memcheckFolder != nil {
             let all = (0..<repetitions).flatMap { _ in checks }
-            for result in try runner.judgeMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), note) { try tell(result) }
+            for result in try runner.checkMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), note) { try show(result) }
         } else {
             try make(checks, by: runner) { result in
-                try tell(result)
+                try show(result)
                 note(isFailure: result.verdict.isFailure)
             }
         }
@@ -142,12 +142,12 @@ struct CheckCommand: ParsableCommand {
         do throws(RunFolder.NotMade) { return try RunFolder() } catch { throw Failure(.writeFailed, error.description) }
     }
 
-    private func make(_ checks: [ConformanceCheck], by runner: ConformanceRunner, _ tell: (CheckResult) throws -> Void) throws {
+    private func make(_ checks: [ConformanceCheck], by runner: ConformanceRunner, _ show: (CheckResult) throws -> Void) throws {
         let all = (0..<repetitions).flatMap { _ in checks }
         if inProcess {
-            for check in all { try tell(runner.result(of: check)) }
+            for check in all { try show(runner.result(of: check)) }
         } else {
-            try runner.run(all, jobs: jobs, tell)
+            try runner.run(all, jobs: jobs, show)
         }
     }
 

@@ -65,7 +65,7 @@ final class GetLoad: LoadDelegate {
     ///   can block the load.
     func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
         if !observers.isEmpty {
-            try tell(.started(request, handler: Self.taker(of: request, on: loader)))
+            try notify(.started(request, handler: Self.taker(of: request, on: loader)))
         }
         let task = loader.task(for: request, delegate: self)
         monitor.withLock { $0.task = task }
@@ -102,7 +102,7 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         attempt { () throws(Failure) in
-            try tell(.response(response))
+            try notify(.response(response))
             if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
                 throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
@@ -126,22 +126,22 @@ final class GetLoad: LoadDelegate {
         }
     }
 
-    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { tell(task, .interim(response)) }
-    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { tell(task, .trailers(fields)) }
-    func loadTask(_ task: LoadTask, didReach step: LoadStep) { tell(task, .step(step)) }
-    func loadTaskDidSend(_ task: LoadTask) { tell(task, .sent(task.progress)) }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { notify(task, .interim(response)) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { notify(task, .trailers(fields)) }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) { notify(task, .step(step)) }
+    func loadTaskDidSend(_ task: LoadTask) { notify(task, .sent(task.progress)) }
 
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         passwords.noteRedirect()
-        tell(task, .redirected(to: request, response))
+        notify(task, .redirected(to: request, response))
         decide(.follow(request))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         let (verdict, answer) = passwords.evaluate(challenge)
-        tell(
+        notify(
             task,
             .challenged(
                 challenge.protectionSpace, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, verdict))
@@ -151,18 +151,18 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
         guard !observers.isEmpty else { return }
-        tell(task, .innerBegan(InnerReport(inner), handler: Self.taker(of: inner.originalRequest, on: task.loader)))
+        notify(task, .innerBegan(InnerReport(inner), handler: Self.taker(of: inner.originalRequest, on: task.loader)))
     }
 
     func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
-        tell(task, .innerEnded(InnerReport(inner), bytes: inner.progress.received, error))
+        notify(task, .innerEnded(InnerReport(inner), bytes: inner.progress.received, error))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
         if failure == nil, let retryableFailure = error.flatMap(RetryableFailure.init) { _ = prepareRetry(after: retryableFailure) }
         // The load's own failure takes precedence over an error of an observer here.
-        if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try tell(.metrics(task.metrics, since: began)) } }
+        if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try notify(.metrics(task.metrics, since: began)) } }
         let outcome: Result<Void, Failure>
         if let failure = failure ?? error.map({ Failure($0) }) {
             output.abandon()
@@ -170,7 +170,7 @@ final class GetLoad: LoadDelegate {
         } else {
             outcome = Result { () throws(Failure) in
                 try output.complete()
-                try tell(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
+                try notify(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
             }
         }
         monitor.withLockBroadcasting { state in
@@ -198,12 +198,12 @@ final class GetLoad: LoadDelegate {
     /// Time since the first try started.
     var time: Duration { MonotonicTime.now - start }
 
-    private func tell(_ event: LoadEvent) throws(Failure) {
+    private func notify(_ event: LoadEvent) throws(Failure) {
         for observer in observers { try observer.observe(event, at: time) }
     }
 
-    private func tell(_ task: LoadTask, _ event: LoadEvent) {
-        if attempt({ () throws(Failure) in try tell(event) }) == .stopped { task.cancel() }
+    private func notify(_ task: LoadTask, _ event: LoadEvent) {
+        if attempt({ () throws(Failure) in try notify(event) }) == .stopped { task.cancel() }
     }
 
     private func attempt(_ body: () throws(Failure) -> Void) -> Flow {

@@ -42,7 +42,7 @@ final class GetSession: Sendable {
                 }
                 load = new.load
                 start = new.load.start
-                defer { tellWhyNotAgain(new.load, command) }
+                defer { reportWhyNotRetried(new.load, command) }
                 try run(new.load, new.request, on: loader)
                 return nil
             } catch {
@@ -97,7 +97,7 @@ final class GetSession: Sendable {
     }
 
     /// Warns as curl does, for example if `Retry-After` exceeds `--retry-max-time`.
-    private func tellWhyNotAgain(_ load: GetLoad, _ command: GetCommand) {
+    private func reportWhyNotRetried(_ load: GetLoad, _ command: GetCommand) {
         guard let reason = load.reasonNotToRetry, !command.output.isSilent, interruption == nil else { return }
         Diagnostics.warn("not tried again: \(reason)")
     }

@@ -64,20 +64,20 @@ final class PluginWorkspace {
         // This process does not open a plugin that ends or hangs its process.
         if let problem = helper.problem {
             isServingNewest = false
-            try tell("refused", problem: problem)
+            try report("refused", problem: problem)
         } else {
             do throws(LoadError) {
                 try serving.reload()
                 isServingNewest = true
             } catch {
                 isServingNewest = false
-                try tell("refused", problem: error.words)
+                try report("refused", problem: error.words)
             }
         }
         if isServingNewest {
             // `try?` because reload() has already read the manifest with its conformance section; a later change is the
             // next event.
-            try tell(isOpen ? "reloaded" : "opened", warnings: (try? Verdict.warnings(of: serving.plugin)) ?? [])
+            try report(isOpen ? "reloaded" : "opened", warnings: (try? Verdict.warnings(of: serving.plugin)) ?? [])
             isOpen = true
         }
         guard isOpen, let trial else { return }
@@ -85,7 +85,7 @@ final class PluginWorkspace {
         if isJSON { try StandardOutput.write(result.json) } else { try StandardOutput.write(result.text) }
     }
 
-    private func tell(_ event: String, problem: String? = nil, warnings: [String] = []) throws(Failure) {
+    private func report(_ event: String, problem: String? = nil, warnings: [String] = []) throws(Failure) {
         let plugin = serving.plugin
         guard !isJSON else {
             return try StandardOutput.write([

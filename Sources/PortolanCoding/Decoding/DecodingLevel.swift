@@ -42,7 +42,7 @@ final class DecodingLevel {
     /// Enforces the limits: removes output over `maximumBytes`, and throws when no output is left before the limit.
     ///
     /// - Parameter onWire: the number of body bytes that the first level has consumed.
-    func judge(onWire: Int64) throws(LoadError) {
+    func check(onWire: Int64) throws(LoadError) {
         guard failure == nil else { return }
         if let limit = limits.maximumBytes, given > limit {
             output.dropLast(Int(clamping: given - limit))

@@ -51,7 +51,7 @@ struct DecodingPipeline {
                 count = try source.output.withContents { (rest: borrowing RawSpan) throws(LoadError) in try level.decode(rest) }
                 source.drop(count)
             }
-            try level.judge(onWire: taken)
+            try level.check(onWire: taken)
             if count == 0, level.output.count == before { return }
         }
     }

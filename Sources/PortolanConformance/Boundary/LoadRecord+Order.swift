@@ -6,7 +6,7 @@ import PortolanPlugins
 
 extension LoadRecord {
     /// The events up to the first end, without those from within `make` and `destroy`.
-    var told: ArraySlice<RecordedCall> {
+    var delivered: ArraySlice<RecordedCall> {
         let own = calls.filter { $0.call.isEvent && $0.within != .make && $0.within != .destroy }
         guard let end = own.firstIndex(where: { $0.call == .finish || $0.isFailure || $0.isTakenRedirect }) else { return own[...] }
         return own[...end]
@@ -15,7 +15,7 @@ extension LoadRecord {
 
 extension LoadRecord {
     /// The events that came after a call had returned STOPPED, or from within `stop`.
-    var toldAfterStop: [RecordedCall] {
+    var deliveredAfterStop: [RecordedCall] {
         let answered = calls.firstIndex { $0.answer == -1 && $0.call.isAnswered && !$0.isTakenRedirect }
         let after = answered.map { calls[($0 + 1)...] } ?? []
         return after.filter { $0.call.isEvent && $0.within != .destroy }

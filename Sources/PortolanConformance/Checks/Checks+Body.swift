@@ -147,6 +147,6 @@ extension LoadRecord {
 
     /// The number of bytes that were delivered, readable or not.
     fileprivate var countedBytes: Int64 {
-        told.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }
+        delivered.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }
     }
 }

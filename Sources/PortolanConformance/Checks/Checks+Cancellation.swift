@@ -14,7 +14,7 @@ extension ConformanceCheck {
                     guard let record = try context.stopped(request, of: instance, atEvent: index, CheckContext.script(for: load)) else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
                     }
-                    guard let late = record.toldAfterStop.first else { continue }
+                    guard let late = record.deliveredAfterStop.first else { continue }
                     let place = late.within == .stop ? "from within stop" : "after stop had returned"
                     context.fail("'\(load.url)', stopped at event \(index + 1): \(late.call.function) was called \(place)")
                 }
@@ -201,7 +201,7 @@ extension CheckContext {
             return true
         }
         guard isWaiting else { return false }
-        if let late = record.toldAfterStop.first {
+        if let late = record.deliveredAfterStop.first {
             fail("'\(load.url)': \(late.call.function) was called after a stop that came while \(function) waited")
         }
         return true

@@ -62,7 +62,7 @@ extension ConformanceCheck {
                     guard let record = try context.stopped(request, of: instance, by: script) else {
                         throw CheckSkipped("'\(load.url)' was still running after a stop (ORDER-07)")
                     }
-                    guard let late = record.toldAfterStop.first else { continue }
+                    guard let late = record.deliveredAfterStop.first else { continue }
                     context.fail("'\(load.url)': \(late.call.function) was called after a client call had returned PORTOLAN_STOPPED")
                 }
             }

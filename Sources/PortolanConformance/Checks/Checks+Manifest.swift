@@ -29,7 +29,7 @@ extension ConformanceCheck {
             guard try context.manifest().manifest.bindsLibrary else {
                 throw CheckSkipped("it does not apply: the manifest binds no library")
             }
-            try judgeOpening(context, "MANIF-07")
+            try checkOpening(context, "MANIF-07")
         },
         ConformanceCheck("MANIF-09") { context throws(CheckSkipped) in
             context.fail(try context.manifest().objectionsToFiles.map { "\($0.path): \($0.detail)" })
@@ -38,10 +38,10 @@ extension ConformanceCheck {
 
     /// Opens the plugin as a host does, and checks whether this rule refuses it.
     private static func opened(_ id: String) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in try judgeOpening(context, id) }
+        ConformanceCheck(id) { context throws(CheckSkipped) in try checkOpening(context, id) }
     }
 
-    private static func judgeOpening(_ context: CheckContext, _ id: String) throws(CheckSkipped) {
+    private static func checkOpening(_ context: CheckContext, _ id: String) throws(CheckSkipped) {
         let manifest = try context.manifest()
         do throws(LoadError) {
             _ = try manifest.open()

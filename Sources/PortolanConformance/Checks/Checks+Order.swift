@@ -8,7 +8,7 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
         eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-            guard let first = record.told.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
+            guard let first = record.delivered.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
             else { return [] }
             return ["\(first.call.function) came before any response"]
         },
@@ -137,7 +137,7 @@ extension ConformanceCheck {
         eachLoad("ORDER-13", beside: [.large, .pauses]) { record in
             var findings: [String] = []
             var (hasResponse, hasTrailers) = (false, false)
-            for call in record.told {
+            for call in record.delivered {
                 switch call.call {
                 case .interim(let response):
                     if hasResponse { findings.append("an interim response came after the response") }

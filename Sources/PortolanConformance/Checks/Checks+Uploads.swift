@@ -89,7 +89,7 @@ extension ConformanceCheck {
         ConformanceCheck("UPLOAD-03") { context throws(CheckSkipped) in
             try context.eachUpload(from: .failing(2)) { load, record throws(CheckSkipped) in
                 try record.expectsReading(load)
-                if let late = record.toldAfterStop.first {
+                if let late = record.deliveredAfterStop.first {
                     context.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
                 }
             }

@@ -43,7 +43,7 @@ enum ExportedBody {
 
         /// Reads the next piece within a call into the load, which may be the present call.
         private func ask(_ whenReady: @escaping @Sendable () -> Void) {
-            load.tell { [self] in readPiece(whenReady) }
+            load.deliver { [self] in readPiece(whenReady) }
         }
 
         /// Runs within a call into the load. If no bytes are available, reads again when the client wakes the load for

@@ -8,7 +8,7 @@ import PortolanPlugins
 /// Converts the events of the handler's load to calls of the C contract.
 extension ExportedLoad: ProtocolClient {
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        tell(.redirect) { [self] in
+        deliver(.redirect) { [self] in
             let change = unsafe CStorage<portolan_change>(from: probe.request, to: request)
             let response = unsafe CStorage<portolan_response>(redirectResponse, storage: .notAllowed)
             return unsafe client.pointee.was_redirected(client, change.pointer, response.pointer)
@@ -16,14 +16,14 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
-        tell { [self] in
+        deliver { [self] in
             unsafe client.pointee.cached_response_is_valid(client, nil)
             return PORTOLAN_CONTINUE
         }
     }
 
     func didReceiveInterim(_ response: Response) {
-        tell { [self] in
+        deliver { [self] in
             let response = unsafe CStorage<portolan_response>(response, storage: .notAllowed)
             unsafe client.pointee.did_receive_interim(client, response.pointer)
             return PORTOLAN_CONTINUE
@@ -31,7 +31,7 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        tell(.delivery) { [self] in
+        deliver(.delivery) { [self] in
             let response = unsafe CStorage<portolan_response>(response, storage: storage)
             return unsafe client.pointee.did_receive_response(client, response.pointer)
         }
@@ -40,13 +40,13 @@ extension ExportedLoad: ProtocolClient {
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         guard bytes.byteCount > 0 else { return .keepGoing }
         let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
-        return tell(.delivery) { [self] in
+        return deliver(.delivery) { [self] in
             unsafe copy.withUnsafeBytes { unsafe client.pointee.did_load(client, $0.baseAddress, $0.count) }
         }
     }
 
     func didReceiveTrailers(_ fields: HTTPFields) {
-        tell { [self] in
+        deliver { [self] in
             let list = unsafe CStorage<FieldList> { arena in
                 let (start, count) = unsafe arena.list(fields)
                 return unsafe FieldList(start: start, count: count)
@@ -57,21 +57,21 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
-        tell { [self] in
+        deliver { [self] in
             unsafe client.pointee.did_send(client, total)
             return PORTOLAN_CONTINUE
         }
     }
 
     func didReach(_ step: LoadStep) {
-        tell { [self] in
+        deliver { [self] in
             unsafe client.pointee.did_reach(client, portolan_step(step.rawValue))
             return PORTOLAN_CONTINUE
         }
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
-        tell { [self] in
+        deliver { [self] in
             let rewound = unsafe client.pointee.rewind_body(client)
             guard rewound != PORTOLAN_STOPPED.rawValue else { return PORTOLAN_STOPPED }
             answer(rewound == 1 ? ExportedBody.body(of: self, length: probe.request.body?.length) : nil)
@@ -80,7 +80,7 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func didReceive(_ challenge: AuthenticationChallenge) {
-        tell { [self] in
+        deliver { [self] in
             let lent = unsafe CStorage<portolan_challenge>(challenge)
             var place: UnsafePointer<portolan_answer>?
             keep(challenge)
@@ -94,7 +94,7 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func didCancel(_ challenge: AuthenticationChallenge) {
-        tell { [self] in
+        deliver { [self] in
             keep(nil)
             unsafe client.pointee.did_cancel_challenge(client)
             return PORTOLAN_CONTINUE
@@ -102,14 +102,14 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func didFinishLoading() {
-        tell(.finish) { [self] in
+        deliver(.finish) { [self] in
             unsafe client.pointee.did_finish(client)
             return PORTOLAN_CONTINUE
         }
     }
 
     func didFail(with error: LoadError) {
-        tell(.failure) { [self] in
+        deliver(.failure) { [self] in
             let error = unsafe CStorage<portolan_error>(error)
             unsafe client.pointee.did_fail(client, error.pointer)
             return PORTOLAN_CONTINUE

@@ -64,7 +64,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
 
         let kind: Kind
         /// Delivers the event to the client.
-        let tell: @Sendable () -> portolan_flow
+        let deliver: @Sendable () -> portolan_flow
     }
 
     init(_ handler: any ProtocolHandler, _ client: UnsafeMutablePointer<portolan_client>) {
@@ -97,7 +97,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     func woken() {
         turn { load in
             guard let reading = state.withLock({ $0.reading.take() }) else { return }
-            tell(reading, of: load)
+            deliver(reading, of: load)
         }
     }
 
@@ -152,7 +152,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         }
         guard let load else { return }
         body(load)
-        while let event = nextEvent() { tell(event, of: load) }
+        while let event = nextEvent() { deliver(event, of: load) }
     }
 
     private func nextEvent() -> Event? {
@@ -164,7 +164,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     /// Delivers an event that waited, and passes the response on to the load.
-    private func tell(_ event: Event, of load: any ProtocolLoad) {
+    private func deliver(_ event: Event, of load: any ProtocolLoad) {
         let flow = answer(to: event)
         guard event.kind.isAnswered else { return }
         switch flow {
@@ -183,7 +183,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     private func answer(to event: Event) -> Flow {
-        let flow = event.tell()
+        let flow = event.deliver()
         if event.kind.isAnswered, flow == PORTOLAN_PAUSE { state.withLock { $0.isPaused = true } }
         if event.kind.isEnd { state.withLock { $0.stage = .over } }
         if flow == PORTOLAN_STOPPED { silence() }
@@ -196,9 +196,9 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     ///
     /// - Returns: The client's response, or `.pause` if it is not known yet.
     @discardableResult
-    func tell(_ kind: Event.Kind = .other, _ tell: @escaping @Sendable () -> portolan_flow) -> Flow {
+    func deliver(_ kind: Event.Kind = .other, _ deliver: @escaping @Sendable () -> portolan_flow) -> Flow {
         enum Way { case now, later, breach, nowhere }
-        let (thread, event) = (portolan_thread_number(), Event(kind: kind, tell: tell))
+        let (thread, event) = (portolan_thread_number(), Event(kind: kind, deliver: deliver))
         let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
         let way = state.withLock { state -> Way in
             let mayOverrun = overrunsByTrait || state.load?.stopsInTurn == true
@@ -224,7 +224,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
             // The load knows immediately that it is over. A load whose event waited is notified by `stopLoading`.
             if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
         // The client records it as it is: outside of a call, in a pause or after the end.
-        case .breach: flow = Flow(rawValue: tell().rawValue) ?? .stopped
+        case .breach: flow = Flow(rawValue: deliver().rawValue) ?? .stopped
         case .later:
             unsafe client.pointee.wake(client)
             state.withLockBroadcasting { $0.wakers -= 1 }

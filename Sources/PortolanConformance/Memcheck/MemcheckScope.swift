@@ -69,7 +69,7 @@ struct MemcheckScope: Hashable, Sendable {
     }
 
     /// The stack up to the runner's call of the plugin. The runner's own functions are one line.
-    func told(_ stack: [StackFrame]) -> [String] {
+    func lines(of stack: [StackFrame]) -> [String] {
         let last = stack.lastIndex { owner(of: $0) == .plugin } ?? stack.endIndex - 1
         var lines: [String] = []
         for frame in stack.prefix(last + 1) {

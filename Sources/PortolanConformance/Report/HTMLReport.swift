@@ -10,17 +10,17 @@ public struct HTMLReport: Sendable {
     }
 
     public func page(of summary: Summary, target: String) -> String {
-        let told = summary.results.filter { $0.verdict != .passed && $0.verdict != .skipped }
+        let notable = summary.results.filter { $0.verdict != .passed && $0.verdict != .skipped }
         var causes: Set<CrashSignature> = []
-        let first = told.map { result in result.cause.map { causes.insert($0).inserted } ?? true }
+        let first = notable.map { result in result.cause.map { causes.insert($0).inserted } ?? true }
         let rest = summary.results.filter { $0.verdict == .passed || $0.verdict == .skipped }
         let body = """
             <h1>\(HTMLEscaping.escaped(target)) <span class="\(summary.isSuccess ? "passed" : "failed")">\(summary.isSuccess ? "passes" : summary.isEmpty ? "was not checked" : "fails")</span></h1>
             <p>\(HTMLEscaping.escaped(summary.line)).</p>
             \(table(of: summary))
             \(summary.causes.map(paragraph).joined(separator: "\n"))
-            \(told.isEmpty ? "" : "<h2>Findings</h2>")
-            \(zip(told, first).map { article(of: $0, isOpen: $1) }.joined(separator: "\n"))
+            \(notable.isEmpty ? "" : "<h2>Findings</h2>")
+            \(zip(notable, first).map { article(of: $0, isOpen: $1) }.joined(separator: "\n"))
             <h2>Passed and skipped checks</h2>
             \(rest.map { article(of: $0, isOpen: false) }.joined(separator: "\n"))
             """

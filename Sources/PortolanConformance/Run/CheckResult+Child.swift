@@ -76,7 +76,7 @@ extension CheckResult {
     ///
     /// - Parameter library: The plugin's library.
     mutating func nameCrash(by names: inout StackNames, library: String?) {
-        crash = crashStack?.told(by: &names, library: library)
+        crash = crashStack?.named(by: &names, library: library)
         stack = crash?.lines ?? []
     }
 }

@@ -11,7 +11,7 @@ extension ConformanceRunner {
     ///   - run: The logs of the Valgrind that this command runs under.
     ///   - tell: Called as each check ends, with whether memcheck found an error.
     /// - Throws: If this process has other threads, and errors of `tell`.
-    public func judgeMemory(
+    public func checkMemory(
         during checks: [ConformanceCheck], jobs: Int, _ run: MemcheckRun, _ tell: (Bool) throws -> Void
     ) throws -> [CheckResult] {
         var runner = self
@@ -137,8 +137,8 @@ struct MemoryObserver {
     }
 
     private func stack(of error: MemcheckError) -> [String] {
-        error.origins.filter { !$0.stack.isEmpty }.reduce(into: scope.told(error.stack)) { lines, origin in
-            lines += ["\(origin.words):"] + scope.told(origin.stack)
+        error.origins.filter { !$0.stack.isEmpty }.reduce(into: scope.lines(of: error.stack)) { lines, origin in
+            lines += ["\(origin.words):"] + scope.lines(of: origin.stack)
         }
     }
 

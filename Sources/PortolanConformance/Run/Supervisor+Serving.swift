@@ -16,7 +16,7 @@ struct SupervisorProcess {
     let checks: [ConformanceCheck]
     let callLog: CallLog
     let result: SealedResult
-    let judgeProcess: pid_t
+    let runnerProcess: pid_t
     /// The pipes for orders, each with the number of the next check, and for reports.
     let orders, reports: Int32
 
@@ -39,7 +39,7 @@ struct SupervisorProcess {
         ChildProcess.closeStreams()
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
-        guard getppid() == judgeProcess else { leave() }
+        guard getppid() == runnerProcess else { leave() }
         while let order = nextOrder(), checks.indices.contains(order.number) { make(checks[order.number], order.key).write(to: reports) }
         leave()
     }
@@ -101,7 +101,7 @@ struct SupervisorProcess {
         for number in [SIGCHLD, SIGTERM] { unsafe sigaddset(&signals, number) }
         var sender: pid_t = 0
         let number = unsafe portolan_await_signal(&signals, max(time, .zero).nanoseconds, &sender)
-        let isToEnd = getppid() != judgeProcess || (number == SIGTERM && sender == judgeProcess)
+        let isToEnd = getppid() != runnerProcess || (number == SIGTERM && sender == runnerProcess)
         guard isToEnd else { return }
         endAll()
         leave()

@@ -49,14 +49,14 @@ final class Supervisor {
             throw CheckSkipped.lack("no pipe could be created (errno \(number))")
         }
         for end in order + report { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let judgeProcess = getpid()
+        let runnerProcess = getpid()
         let child = RunnerSignals.holdingBack { () -> pid_t in
             let child = fork()
             if child == 0 {
                 for end in [order[1], report[0]] { close(end) }
                 for other in others { other.leave() }
                 SupervisorProcess(
-                    runner: runner, checks: checks, callLog: callLog, result: sealed, judgeProcess: judgeProcess, orders: order[0],
+                    runner: runner, checks: checks, callLog: callLog, result: sealed, runnerProcess: runnerProcess, orders: order[0],
                     reports: report[1]
                 ).serve()
             }

@@ -7,7 +7,7 @@ struct CrashStack: Hashable, Sendable {
     private static let largestStack = 24
 
     /// The stack with names, as far as they are known.
-    struct Told: Hashable, Sendable {
+    struct NamedStack: Hashable, Sendable {
         /// The stack up to the runner's call of the plugin. The runner's own functions are one line. The whole stack if
         /// no function belongs to the plugin.
         let lines: [String]
@@ -19,7 +19,7 @@ struct CrashStack: Hashable, Sendable {
 
     /// - Parameter library: The plugin's library. Its functions take precedence over those of libraries that it brought
     ///   along.
-    func told(by names: inout StackNames, library: String?) -> Told {
+    func named(by names: inout StackNames, library: String?) -> NamedStack {
         var last = places.lastIndex(where: \.isOfPlugin)
         if last == nil { last = places.indices.last }
         let shown = Array(places.prefix((last ?? -1) + 1).prefix(Self.largestStack))
@@ -29,7 +29,7 @@ struct CrashStack: Hashable, Sendable {
         let mine = own.isEmpty ? all : own
         guard let first = mine.first else {
             let lines = names.frames(at: shown).map(\.words)
-            return Told(lines: lines, function: nil, key: lines.joined(separator: "\n"))
+            return NamedStack(lines: lines, function: nil, key: lines.joined(separator: "\n"))
         }
         var lines: [String] = []
         for place in shown {
@@ -40,7 +40,7 @@ struct CrashStack: Hashable, Sendable {
             }
         }
         let key = names.frames(at: mine).map(\.words).joined(separator: "\n")
-        return Told(lines: lines, function: names.frames(at: [first]).first?.words, key: key)
+        return NamedStack(lines: lines, function: names.frames(at: [first]).first?.words, key: key)
     }
 }
 

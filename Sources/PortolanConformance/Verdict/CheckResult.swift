@@ -22,7 +22,7 @@ public struct CheckResult: Hashable, Sendable {
     /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
     /// report.
     var crashStack: CrashStack?
-    var crash: CrashStack.Told?
+    var crash: CrashStack.NamedStack?
     /// The memcheck log of the process that ran the check; `nil` if it did not run under Valgrind.
     var memory: MemcheckLog?
 

@@ -138,7 +138,7 @@ package final class HandlerLoad: ProtocolClient {
     /// Does the load's work on a thread that waits for it.
     ///
     /// - Returns: `false` if that thread could do nothing.
-    func carryOn(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.carryOn(for: waiter) ?? false }
+    func drive(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.drive(for: waiter) ?? false }
 
     private var currentLoad: (any ProtocolLoad)? {
         load.withLock { $0 }

@@ -33,7 +33,7 @@ extension ProtocolLoad {
 /// A load whose work can be done by the thread that waits for it. No other thread has to be woken then.
 public protocol WaitableLoad: ProtocolLoad {
     /// Does what ``ProtocolLoad/startLoading()`` does, on the thread that will wait for the load. Unless the load ends
-    /// during this call, that thread calls ``carryOn(for:)`` next. It may also do so after a plain `startLoading()`.
+    /// during this call, that thread calls ``drive(for:)`` next. It may also do so after a plain `startLoading()`.
     func startAwaitedLoading()
 
     /// Does the load's work on the calling thread, which is the waiter's, and sleeps while there is none. Returns when
@@ -41,7 +41,7 @@ public protocol WaitableLoad: ProtocolLoad {
     /// again.
     ///
     /// - Returns: `false` if the calling thread could do nothing.
-    func carryOn(for waiter: LoadWaiter) -> Bool
+    func drive(for waiter: LoadWaiter) -> Bool
 }
 
 extension WaitableLoad {

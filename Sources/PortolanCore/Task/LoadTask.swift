@@ -209,7 +209,7 @@ public final class LoadTask: Sendable {
         try LoadWorker.waiting { () throws(LoadError) in
             if !isSafe { resume() }
             while !waiter.isOver {
-                if machine.withLock({ $0.handlerLoad })?.carryOn(for: waiter) != true { try waiter.wait() }
+                if machine.withLock({ $0.handlerLoad })?.drive(for: waiter) != true { try waiter.wait() }
             }
         }
     }

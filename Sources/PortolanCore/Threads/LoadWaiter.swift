@@ -78,7 +78,7 @@ public final class LoadWaiter: Sendable {
         while !isOver {
             var wanted = [pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0)]
             unsafe poll(&wanted, 1, -1)
-            heedBell()
+            clearBell()
         }
     }
 
@@ -95,7 +95,7 @@ public final class LoadWaiter: Sendable {
         unsafe withUnsafeMutablePointer(to: &wanted) { both in
             unsafe both.withMemoryRebound(to: pollfd.self, capacity: 2) { _ = unsafe poll($0, 2, -1) }
         }
-        if wanted.1.revents != 0 { heedBell() }
+        if wanted.1.revents != 0 { clearBell() }
         return Self.outcome(wanted.0)
     }
 
@@ -106,7 +106,7 @@ public final class LoadWaiter: Sendable {
     }
 
     /// Clears a wake-up, which is received once. The end of the wait is never cleared.
-    private func heedBell() {
+    private func clearBell() {
         state.withLock { state in
             guard !state.isOver, state.hasRung, let bell = state.bell else { return }
             silence(bell)

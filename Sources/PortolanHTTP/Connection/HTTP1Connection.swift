@@ -16,7 +16,7 @@ final class HTTP1Connection {
     private static let discardLimit = 64 << 10
     private static let discardTime = Duration.seconds(2)
     /// How many pieces of a body are sent before other work on the event loop runs.
-    private static let piecesInTurn = 4
+    private static let piecesInIteration = 4
 
     private let key: ConnectionKey
     private let expectation: ExpectationPolicy
@@ -99,7 +99,7 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
         return report
     }
 
-    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream {
+    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
         self.transaction = transaction
         idleSince = nil
         exchangeCount += 1
@@ -154,7 +154,7 @@ extension HTTP1Connection: PooledConnection, HTTPStream {
 
     private func startTimer(_ time: Duration, _ action: @escaping @Sendable (HTTP1Connection) -> Void) {
         timer?.cancel()
-        timer = transport?.loop.schedule(after: time) { [connection = TurnBound(self)] in action(connection.value) }
+        timer = transport?.loop.schedule(after: time) { [connection = LoopBound(self)] in action(connection.value) }
     }
 
     private func stopTimer() {
@@ -210,11 +210,11 @@ extension HTTP1Connection {
     private func pump() {
         guard let current = transaction, let upload = current.upload, let transport else { return }
         let loop = transport.loop
-        let bound = TurnBound(self)
+        let bound = LoopBound(self)
         var pieces = 0
         // The end of the body needs no room and no time. If it were delayed, it could come after the response.
         while case .body(let isChunked) = sending, transaction === current, transport.isWritable || upload.isAllRead {
-            guard pieces < Self.piecesInTurn || upload.isAllRead else { return loop.execute { bound.value.pump() } }
+            guard pieces < Self.piecesInIteration || upload.isAllRead else { return loop.execute { bound.value.pump() } }
             pieces += 1
             if !isChunked, upload.isFile, !upload.isAllRead {
                 let count = upload.sendNext(over: transport)
@@ -260,7 +260,7 @@ extension HTTP1Connection {
         let bytes = held
         held = ByteBuffer()
         bytes.withBytes { read($0) }
-        if isClosed, !isPaused { answerEnds() }
+        if isClosed, !isPaused { endResponse() }
     }
 
     /// Processes bytes of the connection. Bytes that can't be processed now are buffered.
@@ -321,7 +321,7 @@ extension HTTP1Connection {
             sending = .abandoned
         }
         if case .body = sending, !reader.allowsReuse { sending = .abandoned }
-        heed(transaction?.didReceive(head, bodyLength: length))
+        handle(transaction?.didReceive(head, bodyLength: length))
     }
 
     private func receive(_ bytes: borrowing RawSpan) {
@@ -330,10 +330,10 @@ extension HTTP1Connection {
             if discarded > Self.discardLimit { close() }
             return
         }
-        heed(transaction.didLoad(bytes))
+        handle(transaction.didLoad(bytes))
     }
 
-    private func heed(_ flow: Flow?) {
+    private func handle(_ flow: Flow?) {
         switch flow {
         case .keepGoing, nil: break
         case .pause where transaction != nil:
@@ -394,11 +394,11 @@ extension HTTP1Connection: ByteConnectionReceiver {
         idleSince = nil
         stopTimer()
         pool?.didClose(self, key)
-        if !isPaused { answerEnds() }
+        if !isPaused { endResponse() }
     }
 
     /// Ends the response, after the connection was closed and all its bytes were processed.
-    private func answerEnds() {
+    private func endResponse() {
         guard transaction != nil else { return }
         do throws(ResponseSyntaxError) {
             let isCutOff = reader.endsAtClose && failure != nil

@@ -12,13 +12,13 @@ extension HTTPLoad {
                 protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError,
                 failureResponse: refusal
             ) { [self] answer in
-                shard.loop.execute { [self] in heed(answer, to: question) }
+                shard.loop.execute { [self] in handle(answer, to: question) }
             })
     }
 
-    private func heed(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
+    private func handle(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
         switch state {
-        case .deciding, .askedByProxy: break
+        case .deciding, .awaitingProxyCredential: break
         case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: return
         }
         switch authentication.decide(answer, on: question) {
@@ -54,18 +54,18 @@ extension HTTPLoad {
 
     private func goOnWithout() {
         switch state {
-        case .deciding(let carrier, let held): deliver(held, from: carrier)
-        case .askedByProxy(let error): fail(error.withoutProxyChallenge)
+        case .deciding(let stream, let held): deliver(held, from: stream)
+        case .awaitingProxyCredential(let error): fail(error.withoutProxyChallenge)
         case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: break
         }
     }
 
     /// Drops the received response instead of delivering it to the caller.
     private func leaveCarrier() {
-        guard case .deciding(let carrier, _) = state else { return }
-        client.didTransfer(carrier.report)
+        guard case .deciding(let stream, _) = state else { return }
+        client.didTransfer(stream.report)
         state = .waiting(nil)
-        carrier.cancel(self)
+        stream.cancel(self)
     }
 }
 

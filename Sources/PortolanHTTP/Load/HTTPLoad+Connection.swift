@@ -30,39 +30,39 @@ extension HTTPLoad: ConnectionRequester {
 
     func use(_ connection: any PooledConnection) {
         endWait()
-        let carrier = connection.makeCarrier(for: self)
-        withdrawQuestion()
+        let stream = connection.makeStream(for: self)
+        cancelOpenChallenge()
         // The client may have stopped the load in that call.
-        if case .over = state { return carrier.cancel(self) }
-        guard let trust = connection.trust, trust !== trusted, !trust.wasEvaluated(by: self) else { return begin(on: carrier) }
-        state = .evaluatingTrust(carrier, trust)
-        judgements += 1
-        let challenge = ServerTrust.question(key.peer, trust.evidence) { [self, judgements] answer in
-            onLoop { $0.heed(answer, toJudgement: judgements) }
+        if case .over = state { return stream.cancel(self) }
+        guard let trust = connection.trust, trust !== trusted, !trust.wasEvaluated(by: self) else { return begin(on: stream) }
+        state = .evaluatingTrust(stream, trust)
+        trustChallengeCount += 1
+        let challenge = ServerTrust.question(key.peer, trust.evidence) { [self, trustChallengeCount] answer in
+            onLoop { $0.handle(answer, toChallenge: trustChallengeCount) }
         }
         question = challenge
         client.didReceive(challenge)
     }
 
-    private func begin(on carrier: any HTTPStream) {
-        state = .exchanging(carrier)
-        if carrier.isReused { client.didReach(.reused) }
-        if isAwaited { carrier.transport?.promiseCarrier() }
-        carrier.start()
+    private func begin(on stream: any HTTPStream) {
+        state = .exchanging(stream)
+        if stream.isReused { client.didReach(.reused) }
+        if isAwaited { stream.transport?.promiseDriver() }
+        stream.start()
     }
 
-    private func heed(_ answer: ChallengeAnswer, toJudgement number: Int) {
-        guard case .evaluatingTrust(let carrier, let trust) = state, number == judgements else { return }
+    private func handle(_ answer: ChallengeAnswer, toChallenge number: Int) {
+        guard case .evaluatingTrust(let stream, let trust) = state, number == trustChallengeCount else { return }
         if let refusal = ServerTrust.refusal(answer, verdict: trust.evidence.verdict, peer: key.peer) {
             fail(refusal)
-            return carrier.cancel(self)
+            return stream.cancel(self)
         }
         trusted = trust
-        begin(on: carrier)
+        begin(on: stream)
     }
 
     /// Withdraws the open challenge, because the connection no longer needs its answer.
-    func withdrawQuestion() {
+    func cancelOpenChallenge() {
         if let question { client.didCancel(question) }
         question = nil
     }
@@ -71,7 +71,7 @@ extension HTTPLoad: ConnectionRequester {
         guard case .waiting = state else { return }
         endWait()
         guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
-        state = .askedByProxy(error)
+        state = .awaitingProxyCredential(error)
         ask(question)
     }
 
@@ -87,6 +87,6 @@ extension HTTPLoad: ConnectionRequester {
 
     func withdraw(_ challenge: AuthenticationChallenge) {
         guard case .waiting = state, question === challenge else { return }
-        withdrawQuestion()
+        cancelOpenChallenge()
     }
 }

@@ -20,57 +20,57 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     /// Whether the response belongs to a request of this load. If not, the load fails.
-    private func wasAsked() -> Bool {
-        guard case .evaluatingTrust(let carrier, _) = state else { return true }
-        withdrawQuestion()
+    private func isExpected() -> Bool {
+        guard case .evaluatingTrust(let stream, _) = state else { return true }
+        cancelOpenChallenge()
         fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
-        carrier.cancel(self)
+        stream.cancel(self)
         return false
     }
 
     func didReceiveInterim(_ head: ResponseHead) {
-        guard wasAsked() else { return }
+        guard isExpected() else { return }
         noteFirstByte()
         client.didReceiveInterim(ReceivedResponse(head, from: request.url, bodyLength: nil, type: &shard.lastType).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
-        guard wasAsked() else { return .stopped }
+        guard isExpected() else { return .stopped }
         noteFirstByte()
-        guard case .exchanging(let carrier) = state else { return .stopped }
+        guard case .exchanging(let stream) = state else { return .stopped }
         let answer = ReceivedResponse(head, from: request.url, bodyLength: length, type: &shard.lastType)
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
-            return retryWithoutExpectation(answer, from: carrier)
+            return retryWithoutExpectation(answer, from: stream)
         }
         if head.status == 401 || head.status == 407, let question = authentication.question(for: head) {
-            state = .deciding(carrier, answer)
+            state = .deciding(stream, answer)
             ask(question)
             return .pause
         }
         if let successor = request.redirected(by: answer.response) {
-            state = .deciding(carrier, answer)
+            state = .deciding(stream, answer)
             switch client.wasRedirected(to: successor, redirectResponse: answer.response) {
             case .stopped:
                 // Unless the client stopped the load in that call.
                 guard case .deciding = state else { return .stopped }
                 end()
-                client.didTransfer(carrier.report)
+                client.didTransfer(stream.report)
                 return .stopped
             case .pause: return .pause
             case .keepGoing: break
             }
             guard case .deciding = state else { return .stopped }
         }
-        state = .exchanging(carrier)
+        state = .exchanging(stream)
         return receive(answer)
     }
 
-    private func retryWithoutExpectation(_ answer: ReceivedResponse, from carrier: any HTTPStream) -> Flow {
+    private func retryWithoutExpectation(_ answer: ReceivedResponse, from stream: any HTTPStream) -> Flow {
         mayExpect = false
         client.willResend(after: answer.response)
         // The client may have stopped the load in that call.
         if case .over = state { return .stopped }
-        client.didTransfer(carrier.report)
+        client.didTransfer(stream.report)
         sendAgain()
         return .stopped
     }
@@ -85,12 +85,12 @@ extension HTTPLoad: HTTPTransaction {
         return flow
     }
 
-    func deliver(_ answer: ReceivedResponse, from carrier: any HTTPStream) {
-        state = .exchanging(carrier)
+    func deliver(_ answer: ReceivedResponse, from stream: any HTTPStream) {
+        state = .exchanging(stream)
         switch receive(answer) {
-        case .stopped: carrier.cancel(self)
+        case .stopped: stream.cancel(self)
         case .pause: break
-        case .keepGoing: carrier.resumeReading(self)
+        case .keepGoing: stream.resumeReading(self)
         }
     }
 
@@ -109,7 +109,7 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     func didFail(_ error: LoadError, eligibility: RetryEligibility, report: TransferReport) {
-        if case .evaluatingTrust = state { withdrawQuestion() }
+        if case .evaluatingTrust = state { cancelOpenChallenge() }
         let failure = ResendPolicy.Failure(
             eligibility: eligibility, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
             mayUseHTTP1: key.version == nil)

@@ -21,7 +21,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         case deciding(any HTTPStream, ReceivedResponse)
         /// The proxy requires authentication before it opens a tunnel. Without a credential the load fails with this
         /// error.
-        case askedByProxy(LoadError)
+        case awaitingProxyCredential(LoadError)
         /// Waiting for a body that can be sent again.
         case awaitingBody
         case over
@@ -60,7 +60,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     /// The open challenge about a connection.
     weak var question: AuthenticationChallenge?
     /// How many server-trust challenges the load has made about connections that other loads opened.
-    var judgements = 0
+    var trustChallengeCount = 0
     /// The server that this load itself has accepted.
     var trusted: ServerTrust?
     /// Whether the thread that runs the event loop is going to wait for the load.
@@ -97,7 +97,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     func onLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
         let loop = shard.loop
-        if loop.isInTurn {
+        if loop.isOnLoop {
             body(self)
         } else if loop.enter() {
             body(self)
@@ -129,21 +129,21 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
 
     private func resume() {
         switch state {
-        case .exchanging(let carrier):
+        case .exchanging(let stream):
             switch stage?.resume() ?? .keepGoing {
-            case .keepGoing: carrier.resumeReading(self)
+            case .keepGoing: stream.resumeReading(self)
             case .pause: break
             // The stage has delivered the end to the client, or the client wants none.
             case .stopped:
                 end()
-                client.didTransfer(carrier.report)
-                carrier.cancel(self)
+                client.didTransfer(stream.report)
+                stream.cancel(self)
             }
         // The client does not follow the offered redirect.
-        case .deciding(let carrier, let answer): deliver(answer, from: carrier)
+        case .deciding(let stream, let answer): deliver(answer, from: stream)
         // The response is complete, and the stage still buffers some of it.
         case .over: _ = stage?.resume()
-        case .created, .waiting, .askedByProxy, .evaluatingTrust, .awaitingBody: break
+        case .created, .waiting, .awaitingProxyCredential, .evaluatingTrust, .awaitingBody: break
         }
     }
 
@@ -153,11 +153,11 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         case .waiting(let ticket):
             end()
             if let ticket { shard.pool?.cancel(ticket) }
-        case .exchanging(let carrier), .deciding(let carrier, _), .evaluatingTrust(let carrier, _):
+        case .exchanging(let stream), .deciding(let stream, _), .evaluatingTrust(let stream, _):
             end()
-            client.didTransfer(carrier.report)
-            carrier.cancel(self)
-        case .created, .askedByProxy, .awaitingBody: end()
+            client.didTransfer(stream.report)
+            stream.cancel(self)
+        case .created, .awaitingProxyCredential, .awaitingBody: end()
         case .over: break
         }
     }
@@ -226,18 +226,18 @@ extension HTTPLoad: WaitableLoad {
         loop.leave()
     }
 
-    func carryOn(for waiter: LoadWaiter) -> Bool {
+    func drive(for waiter: LoadWaiter) -> Bool {
         let loop = shard.loop
         loop.enterInTime()
         defer { loop.leave() }
         guard let transport = transportInUse else { return false }
-        return transport.carryOn(for: waiter) { [self] in transportInUse === transport }
+        return transport.drive(for: waiter) { [self] in transportInUse === transport }
     }
 
     /// The transport of the current exchange.
     private var transportInUse: (any ByteConnection)? {
-        guard case .exchanging(let carrier) = state else { return nil }
-        return carrier.transport
+        guard case .exchanging(let stream) = state else { return nil }
+        return stream.transport
     }
 }
 

@@ -191,7 +191,7 @@ struct RequestQueue {
 /// Code that opens the connection may send it challenges: for a proxy's authentication, for server trust, and for the
 /// client certificate.
 protocol ConnectionRequester: ChallengeHandler {
-    /// The connection accepts an exchange now. The load must take the room (``PooledConnection/makeCarrier(for:)``)
+    /// The connection accepts an exchange now. The load must take the room (``PooledConnection/makeStream(for:)``)
     /// before this returns.
     func use(_ connection: any PooledConnection)
     /// Whether the request can be sent again if the connection turns out to have ended.
@@ -213,7 +213,7 @@ protocol PooledConnection: AnyObject {
     /// Whether the peer has not ended it. Checked anew, for loads that can't be sent again.
     var isAlive: Bool { get }
     /// Makes the carrier of `transaction`. It takes the room from now on, and must be started.
-    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream
+    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream
     /// Whether it can carry several exchanges at once.
     var isMultiplexed: Bool { get }
     /// The server at the other end; `nil` if the connection is not secure.

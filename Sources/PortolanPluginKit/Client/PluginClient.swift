@@ -48,7 +48,7 @@ public struct PluginClient: Sendable {
 
     /// Delivers body bytes, which are read in place before this returns. Runs of 4 KiB to 1 MiB are the most efficient.
     public func didLoad(_ bytes: borrowing RawSpan) async throws {
-        guard running.executor.isInTurn, !running.isPaused else {
+        guard running.executor.isInHostCall, !running.isPaused else {
             // The caller keeps the bytes alive until this function returns, so the address stays valid while it waits.
             nonisolated(unsafe) let lent = unsafe bytes.withUnsafeBytes { unsafe $0 }
             return try await running.deliver { load, _ in unsafe try load.deliverAny(lent) }
@@ -59,7 +59,7 @@ public struct PluginClient: Sendable {
 
     /// Same as `didLoad` with a span.
     public func didLoad(_ bytes: ArraySlice<UInt8>) async throws {
-        guard running.executor.isInTurn, !running.isPaused else {
+        guard running.executor.isInHostCall, !running.isPaused else {
             return try await running.deliver { load, _ in try unsafe bytes.withUnsafeBytes { unsafe try load.deliverAny($0) } }
         }
         if try unsafe bytes.withUnsafeBytes({ unsafe try running.deliverNow($0) }) { return }
@@ -78,7 +78,7 @@ public struct PluginClient: Sendable {
     /// consumer is slow.
     public func didLoad(each next: () throws -> ArraySlice<UInt8>?) async throws {
         while let bytes = try next() {
-            guard running.executor.isInTurn, !running.isPaused else {
+            guard running.executor.isInHostCall, !running.isPaused else {
                 try await didLoad(bytes)
                 continue
             }
@@ -96,7 +96,7 @@ public struct PluginClient: Sendable {
             guard part.lowerBound >= 0, part.upperBound <= bytes.count else {
                 throw PluginError(.unknown, message: "the bytes \(part) were to be delivered of \(bytes.count)")
             }
-            guard running.executor.isInTurn, !running.isPaused else {
+            guard running.executor.isInHostCall, !running.isPaused else {
                 try await didLoad(bytes[part])
                 continue
             }

@@ -95,7 +95,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
 
     private func connectToNextAddress(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         if let next = addresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
-        let (boundTransport, boundCompletion) = (TurnBound(transport), TurnBound(completion))
+        let (boundTransport, boundCompletion) = (LoopBound(transport), LoopBound(completion))
         question = names.find(endpoint.peer.host) { [self] answer in
             loop.execute { [self] in didFind(answer, over: boundTransport.value, boundCompletion.value) }
         }

@@ -45,7 +45,7 @@ public import PortolanCore
         case failed(reason: String)
     }
 
-    private let carrier = InMemoryRecordTransport()
+    private let recordTransport = InMemoryRecordTransport()
     private let session: TLSSession
     private let handshake: TLSHandshake
     private let challengeHandler: ChallengeResponder?
@@ -65,7 +65,7 @@ public import PortolanCore
         } completion: { [ending] in
             ending.outcomes.append(Outcome($0))
         }
-        session = try handshake.makeSession(context.shared, over: carrier)
+        session = try handshake.makeSession(context.shared, over: recordTransport)
         proceed()
     }
 
@@ -75,19 +75,19 @@ public import PortolanCore
 
     /// Takes the bytes that the client has sent since the last call.
     public func takeOutput() -> [UInt8] {
-        defer { carrier.output.removeAll() }
-        return carrier.output
+        defer { recordTransport.output.removeAll() }
+        return recordTransport.output
     }
 
     /// Receives bytes from the server, in one read.
     public func receive(_ bytes: [UInt8]) {
-        unsafe carrier.input.append(bytes.span.bytes)
+        unsafe recordTransport.input.append(bytes.span.bytes)
         proceed()
     }
 
     /// Marks the end of the server's bytes.
     public func close() {
-        carrier.hasEnded = true
+        recordTransport.hasEnded = true
         proceed()
         if outcomes.isEmpty, isWaiting { handshake.peerClosed() }
     }
@@ -109,7 +109,7 @@ public import PortolanCore
         guard isSecured else { return }
         unsafe withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { buffer in
             while end == nil {
-                session.beginTurn()
+                session.beginIteration()
                 switch unsafe session.read(into: buffer) {
                 case .bytes(let count): unsafe plaintext.append(contentsOf: buffer[..<count])
                 case .wantsRead, .wantsWrite, .paused: return
@@ -122,7 +122,7 @@ public import PortolanCore
 
     /// Returns whether any part still exists after its owner has released it.
     public var remains: () -> Bool {
-        { [weak carrier, weak session, weak handshake] in carrier != nil || session != nil || handshake != nil }
+        { [weak recordTransport, weak session, weak handshake] in recordTransport != nil || session != nil || handshake != nil }
     }
 
     private final class Ending {

@@ -146,7 +146,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private func readSecure(_ session: TLSSession, atMost size: Int) {
         var last = TLSSession.Reading.wantsRead
         hasUnread = false
-        session.beginTurn()
+        session.beginIteration()
         _ = unsafe sockets.receive(atMost: size) { buffer in
             var count = 0
             while count < buffer.count {
@@ -181,7 +181,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private func readAgainSoon() {
         hasUnread = true
         guard watch != .thread else { return }
-        let bound = TurnBound(self)
+        let bound = LoopBound(self)
         sockets.execute { bound.value.readUnread() }
     }
 
@@ -322,7 +322,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         } else {
             socket.close()
         }
-        let last = TurnBound((receiver: receiver, handshake: handshake, failure: failure))
+        let last = LoopBound((receiver: receiver, handshake: handshake, failure: failure))
         (receiver, handshake) = (nil, nil)
         sockets.execute {
             last.value.handshake?.connectionClosed()
@@ -335,7 +335,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
 extension SocketConnection {
     /// The carrier of a further TLS session.
-    var carrier: any TLSRecordTransport { sessions.last ?? socket }
+    var recordTransport: any TLSRecordTransport { sessions.last ?? socket }
 
     /// Whether TLS is on.
     var isSecure: Bool { !sessions.isEmpty }
@@ -378,12 +378,12 @@ extension SocketConnection {
 // MARK: A thread that waits
 
 extension SocketConnection {
-    /// Announces that the thread on the event loop will call ``carryOn(for:while:)``, so the poller need not watch the
+    /// Announces that the thread on the event loop will call ``drive(for:while:)``, so the poller need not watch the
     /// socket.
     ///
     /// Has no effect while another thread still waits for the socket, although its own load has left the socket. That
     /// thread watches the socket, and then the poller does.
-    package func promiseCarrier() {
+    package func promiseDriver() {
         guard watch != .thread, !isClosed else { return }
         if case .poller = watch { sockets.poller.forget(socket.descriptor) }
         watch = .promised
@@ -402,12 +402,12 @@ extension SocketConnection {
     ///
     /// - Parameter isNeeded: called on the event loop. Returns whether the waiter's load still waits for this socket.
     /// - Returns: `false` if nothing can be done here.
-    package func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
+    package func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
         guard !isClosed, !isPaused, watch != .thread, handshake == nil else {
             leaveToPoller()
             return false
         }
-        promiseCarrier()
+        promiseDriver()
         watch = .thread
         var canWait = true
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
@@ -431,12 +431,12 @@ extension SocketConnection {
             }
             handle(SocketPoller.Interest(happened))
         }
-        endCarrying()
+        endDriving()
         return canWait
     }
 
     /// Ends the work of a thread that has left the socket.
-    private func endCarrying() {
+    private func endDriving() {
         // If a handshake began meanwhile, the poller watches the socket.
         if watch == .thread { watch = .none }
         waiting = nil

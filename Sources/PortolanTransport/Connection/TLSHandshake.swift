@@ -77,7 +77,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         self.transport = transport
         contexts.context(offering: protocols) { [self] result in
             let proceed: @Sendable () -> Void = { [self] in start(with: result) }
-            if loop.isInTurn { proceed() } else { loop.execute(proceed) }
+            if loop.isOnLoop { proceed() } else { loop.execute(proceed) }
         }
     }
 
@@ -85,7 +85,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
         guard completion != nil else { return }
         guard let transport else { return connectionClosed() }
         do throws(LoadError) {
-            transport.start(try makeSession(try context.get(), over: transport.carrier), for: self)
+            transport.start(try makeSession(try context.get(), over: transport.recordTransport), for: self)
         } catch {
             finish(.failed(error))
         }
@@ -94,9 +94,9 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     /// Makes the session. From now on ``proceed()`` continues the handshake.
     ///
     /// - Throws: ``LoadError/Code/noResources``
-    func makeSession(_ context: TLSContext, over carrier: any TLSRecordTransport) throws(LoadError) -> TLSSession {
+    func makeSession(_ context: TLSContext, over recordTransport: any TLSRecordTransport) throws(LoadError) -> TLSSession {
         let ticket = context.tickets.ticket(for: peer, now: Self.now)
-        let session = try TLSSession(context, over: carrier, serverName: peer.name.indication, ticket: ticket, delegate: self)
+        let session = try TLSSession(context, over: recordTransport, serverName: peer.name.indication, ticket: ticket, delegate: self)
         (self.context, self.ticket, self.session) = (context, ticket, session)
         step = .handshaking
         return session
@@ -253,9 +253,9 @@ extension TLSHandshake {
         then proceed: @escaping (ChallengeAnswer) -> Void
     ) {
         guard completion != nil else { return }
-        let reply = TurnBound(proceed)
+        let reply = LoopBound(proceed)
         let challenge = make { [self] answer in
-            if loop.isInTurn { take(answer, reply.value) } else { loop.execute { self.take(answer, reply.value) } }
+            if loop.isOnLoop { take(answer, reply.value) } else { loop.execute { self.take(answer, reply.value) } }
         }
         asked = challenge
         step = .asking

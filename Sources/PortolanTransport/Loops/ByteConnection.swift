@@ -22,15 +22,15 @@ package protocol ByteConnection: AnyObject {
     func finishWriting()
     /// Makes the kernel send bytes of a file, after all earlier bytes (`sendfile(2)`).
     func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer
-    /// Announces that the thread on the event loop will call ``carryOn(for:while:)``.
-    func promiseCarrier()
+    /// Announces that the thread on the event loop will call ``drive(for:while:)``.
+    func promiseDriver()
     /// Does the work of the event loop for this transport in this thread, and sleeps in between. Call it on the event
     /// loop. The thread leaves the loop while it sleeps.
     ///
     /// - Parameter isNeeded: called on the event loop. Returns whether the waiter's load still waits for this
     ///   transport.
     /// - Returns: `false` if nothing can be done here.
-    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool
+    func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool
     /// Reads no more until ``resume()``. More bytes of the current read may still follow the piece that the receiver
     /// borrows now.
     func pause()

@@ -10,12 +10,12 @@ package final class InMemoryEventLoop: EventLoop, @unchecked Sendable {  // … 
 
     package init() {}
 
-    package let isInTurn = true
+    package let isOnLoop = true
     package func enter() -> Bool { false }
     package func leave() {}
     package func execute(_ body: @escaping @Sendable () -> Void) { work.append(body) }
-    package func atEndOfTurn(_ body: @escaping () -> Void) {
-        let bound = TurnBound(body)
+    package func atEndOfIteration(_ body: @escaping () -> Void) {
+        let bound = LoopBound(body)
         execute { bound.value() }
     }
 

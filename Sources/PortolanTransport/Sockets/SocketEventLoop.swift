@@ -13,11 +13,11 @@ import Synchronization
 ///
 /// A caller's own thread writes its request, so no other thread has to wake up for it. The loop's thread reads the
 /// input. It sleeps in `epoll_wait(2)` without occupying the loop. A thread that waits for its load may read instead
-/// (``SocketConnection/carryOn(for:while:)``). Only these two threads wait for the loop. Other work that finds the loop
+/// (``SocketConnection/drive(for:while:)``). Only these two threads wait for the loop. Other work that finds the loop
 /// occupied is left to the loop's thread.
 @safe
 package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because its mutable state is touched on the event loop only
-    private struct Turns {
+    private struct Occupancy {
         var isTaken = false
         /// Threads that sleep until the loop is free.
         var waitingCount = 0
@@ -26,7 +26,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         var isAsleep = false
     }
 
-    private let turns = ConditionLock(Turns())
+    private let occupancy = ConditionLock(Occupancy())
     /// The thread that runs on the loop; 0 means none.
     private let holder = Atomic<UInt>(0)
     let poller: SocketPoller
@@ -61,20 +61,20 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     init() throws(LoadError) {
         poller = try SocketPoller()
         try PlatformThread.start { [self] in run() }
-        NonBlockingThreads.add { [self] in isInTurn }
+        NonBlockingThreads.add { [self] in isOnLoop }
     }
 
     // MARK: Entering and leaving
 
-    package var isInTurn: Bool { holder.load(ordering: .relaxed) == Self.thread }
+    package var isOnLoop: Bool { holder.load(ordering: .relaxed) == Self.thread }
 
     private static var thread: UInt { UInt(pthread_self()) }
 
     package func enter() -> Bool {
-        let isMine = turns.withLock { turns in
+        let isMine = occupancy.withLock { occupancy in
             // Work that was left before comes first.
-            guard !turns.isTaken, turns.work.isEmpty, turns.waitingCount == 0 else { return false }
-            turns.isTaken = true
+            guard !occupancy.isTaken, occupancy.work.isEmpty, occupancy.waitingCount == 0 else { return false }
+            occupancy.isTaken = true
             return true
         }
         if isMine { holder.store(Self.thread, ordering: .relaxed) }
@@ -84,44 +84,44 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     /// Like ``enter()``, but waits until the loop is free.
     package func enterInTime() {
         var isCounted = false
-        turns.wait { turns -> Void? in
-            if turns.isTaken != isCounted { turns.waitingCount += isCounted ? -1 : 1 }
-            isCounted = turns.isTaken
-            guard !turns.isTaken else { return nil }
-            turns.isTaken = true
+        occupancy.wait { occupancy -> Void? in
+            if occupancy.isTaken != isCounted { occupancy.waitingCount += isCounted ? -1 : 1 }
+            isCounted = occupancy.isTaken
+            guard !occupancy.isTaken else { return nil }
+            occupancy.isTaken = true
             return ()
         }
         holder.store(Self.thread, ordering: .relaxed)
     }
 
     package func leave() {
-        endTurn()
+        endIteration()
         let isEarlier = hasEarlierAlarm
         hasEarlierAlarm = false
         holder.store(0, ordering: .relaxed)
-        let (isAwaited, wakes) = turns.withLock { turns in
-            turns.isTaken = false
-            let wakes = turns.isAsleep && (isEarlier || !turns.work.isEmpty)
-            if wakes { turns.isAsleep = false }
-            return (turns.waitingCount > 0, wakes)
+        let (isAwaited, wakes) = occupancy.withLock { occupancy in
+            occupancy.isTaken = false
+            let wakes = occupancy.isAsleep && (isEarlier || !occupancy.work.isEmpty)
+            if wakes { occupancy.isAsleep = false }
+            return (occupancy.waitingCount > 0, wakes)
         }
-        if isAwaited { turns.withLockBroadcasting { _ in } }
+        if isAwaited { occupancy.withLockBroadcasting { _ in } }
         if wakes { poller.wake() }
     }
 
     package func execute(_ body: @escaping @Sendable () -> Void) {
-        let wakes = turns.withLock { turns in
-            turns.work.append(body)
-            guard turns.isAsleep, !turns.isTaken else { return false }
-            turns.isAsleep = false
+        let wakes = occupancy.withLock { occupancy in
+            occupancy.work.append(body)
+            guard occupancy.isAsleep, !occupancy.isTaken else { return false }
+            occupancy.isAsleep = false
             return true
         }
         if wakes { poller.wake() }
     }
 
-    package func atEndOfTurn(_ body: @escaping () -> Void) { endings.append(body) }
+    package func atEndOfIteration(_ body: @escaping () -> Void) { endings.append(body) }
 
-    private func endTurn() {
+    private func endIteration() {
         while !endings.isEmpty {
             let now = endings
             endings = []
@@ -155,7 +155,7 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
             }
             if let wakeTime, MonotonicTime.coarseNanoseconds >= wakeTime { fireAlarms() }
             for body in takeWork() { body() }
-            endTurn()
+            endIteration()
         }
     }
 
@@ -164,12 +164,12 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         let limit = wakeTime.map { CInt(clamping: max(0, ($0 - MonotonicTime.coarseNanoseconds) / 1_000_000 + 1)) }
         hasEarlierAlarm = false
         holder.store(0, ordering: .relaxed)
-        let (isAwaited, hasWork) = turns.withLock { turns in
-            turns.isTaken = false
-            turns.isAsleep = turns.work.isEmpty
-            return (turns.waitingCount > 0, !turns.work.isEmpty)
+        let (isAwaited, hasWork) = occupancy.withLock { occupancy in
+            occupancy.isTaken = false
+            occupancy.isAsleep = occupancy.work.isEmpty
+            return (occupancy.waitingCount > 0, !occupancy.work.isEmpty)
         }
-        if isAwaited { turns.withLockBroadcasting { _ in } }
+        if isAwaited { occupancy.withLockBroadcasting { _ in } }
         let count = poller.wait(atMost: hasWork ? 0 : limit)
         enterInTime()
         return count
@@ -181,11 +181,11 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
     }
 
     private func takeWork() -> [@Sendable () -> Void] {
-        turns.withLock { turns in
-            turns.isAsleep = false
-            guard !turns.work.isEmpty else { return [] }
-            defer { turns.work = [] }
-            return turns.work
+        occupancy.withLock { occupancy in
+            occupancy.isAsleep = false
+            guard !occupancy.work.isEmpty else { return [] }
+            defer { occupancy.work = [] }
+            return occupancy.work
         }
     }
 }

@@ -59,7 +59,7 @@ final class TLSSession {
 
     private let ssl: OpaquePointer
     private let context: TLSContext
-    private let carrier: any TLSRecordTransport
+    private let recordTransport: any TLSRecordTransport
     private weak var delegate: (any TLSSessionDelegate)?
     /// The reason why the carrier moves no more bytes.
     private var carrierFailure: SocketError?
@@ -71,7 +71,7 @@ final class TLSSession {
     /// Whether the server requested the client's certificate and received none.
     private var lacksIdentity = false
     private var isBroken = false
-    /// The number of bytes taken from the carrier since ``beginTurn()``, and whether they reached the limit.
+    /// The number of bytes taken from the carrier since ``beginIteration()``, and whether they reached the limit.
     private var takenInTurn = 0
     private var isCutShort = false
     /// The number of all bytes taken from the carrier, and the number of data bytes in them.
@@ -92,7 +92,7 @@ final class TLSSession {
     ///   - ticket: a ticket of an earlier session with the same server.
     /// - Throws: ``LoadError/Code/noResources``
     init(
-        _ context: TLSContext, over carrier: any TLSRecordTransport, serverName: String?, ticket: TLSTicket?,
+        _ context: TLSContext, over recordTransport: any TLSRecordTransport, serverName: String?, ticket: TLSTicket?,
         delegate: any TLSSessionDelegate
     ) throws(LoadError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
@@ -100,7 +100,7 @@ final class TLSSession {
         }
         unsafe self.ssl = ssl
         self.context = context
-        self.carrier = carrier
+        self.recordTransport = recordTransport
         self.delegate = delegate
         let own = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe BIO_set_data(bio, own)
@@ -120,7 +120,7 @@ final class TLSSession {
 
     /// Continues the handshake. Call it separately on the event loop, because it resets the count for ``turnLimit``.
     func handshake() -> Progress {
-        beginTurn()
+        beginIteration()
         ERR_clear_error()
         let status = unsafe SSL_do_handshake(ssl)
         if status == 1 { return .done }
@@ -158,9 +158,9 @@ final class TLSSession {
     static let mostTickets = 64
 
     /// Resets the count for ``turnLimit``. Call it before the session is used again on the event loop.
-    func beginTurn() {
+    func beginIteration() {
         takenInTurn = 0
-        (carrier as? TLSSession)?.beginTurn()
+        (recordTransport as? TLSSession)?.beginIteration()
     }
 
     private func note(taken count: Int) {
@@ -408,10 +408,10 @@ extension TLSSession {
             unsafe portolan_BIO_set_retry_read(bio)
             return -1
         }
-        switch unsafe carrier.receive(target) {
+        switch unsafe recordTransport.receive(target) {
         case .moved(let count):
             note(taken: count)
-            carrierIsDrained = count < target.count && carrier.isDrained
+            carrierIsDrained = count < target.count && recordTransport.isDrained
             return CInt(count)
         case .wouldBlock:
             unsafe portolan_BIO_set_retry_read(bio)
@@ -428,7 +428,7 @@ extension TLSSession {
     private func write(for bio: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
         unsafe portolan_BIO_clear_retry(bio)
         guard unsafe !bytes.isEmpty else { return 0 }
-        switch unsafe carrier.send(bytes) {
+        switch unsafe recordTransport.send(bytes) {
         case .moved(let count): return CInt(count)
         case .wouldBlock:
             unsafe portolan_BIO_set_retry_write(bio)

@@ -40,7 +40,7 @@ final class EmbeddedServer {
     /// Starts an exchange and reads the frames that it sends.
     @discardableResult
     func start(_ transaction: RecordingTransaction) -> any HTTPStream {
-        let carrier = connection.makeCarrier(for: transaction)
+        let carrier = connection.makeStream(for: transaction)
         carrier.start()
         read()
         return carrier

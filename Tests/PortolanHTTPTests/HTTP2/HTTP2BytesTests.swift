@@ -157,7 +157,7 @@ import Testing
     @Test func framesOfOneTurnLeaveInOneWrite() throws {
         let server = try EmbeddedServer()
         let before = server.transport.writes.count
-        for _ in 0..<20 { server.connection.makeCarrier(for: try RecordingTransaction()).start() }
+        for _ in 0..<20 { server.connection.makeStream(for: try RecordingTransaction()).start() }
         #expect(server.transport.writes.count == before)
         server.read()
         #expect(server.transport.writes.count == before + 1)

@@ -62,7 +62,7 @@ import Testing
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         let late = try RecordingTransaction()
-        let carrier = server.connection.makeCarrier(for: late)
+        let carrier = server.connection.makeStream(for: late)
         server.send(ServerFrames.goAway(last: 1))
         carrier.start()
         #expect(late.eligibility == .notProcessed(afterOthers: false))

@@ -34,8 +34,8 @@ final class FakeByteConnection: ByteConnection {
     }
 
     func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
-    func promiseCarrier() {}
-    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
+    func promiseDriver() {}
+    func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
     func finishWriting() { isWritable = false }
     func pause() {}
     func resume() {}
@@ -43,7 +43,7 @@ final class FakeByteConnection: ByteConnection {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        let transport = TurnBound(self)
+        let transport = LoopBound(self)
         manualLoop.execute { transport.value.reportEnd(nil) }
     }
 

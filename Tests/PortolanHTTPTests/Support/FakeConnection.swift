@@ -28,7 +28,7 @@ final class FakeConnection: PooledConnection {
 
     var room: Int { isClosed ? 0 : capacity - carried }
 
-    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream {
+    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
         Issue.record("the waiters of these tests take the room alone")
         return NoCarrier()
     }

@@ -115,14 +115,14 @@ import Testing
         let endpoint = Endpoint(
             TLSPeer(host: "127.0.0.1", port: server.port, description: "the server"), applicationProtocols: ["http/1.1"])
         let loop = try #require(try SocketEventLoop.shared.get().first)
-        let opened: TurnBound<OpenConnection> = try await withCheckedContinuation { continuation in
+        let opened: LoopBound<OpenConnection> = try await withCheckedContinuation { continuation in
             loop.execute { [configuration] in
                 let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), on: loop)
                 // Nothing else retains the attempt.
                 var attempt: ByteConnectionAttempt?
                 let new = connector.attempt(to: endpoint, for: nil) { _ in
                 } completion: { result in
-                    withExtendedLifetime(attempt) { continuation.resume(returning: result.map(TurnBound.init)) }
+                    withExtendedLifetime(attempt) { continuation.resume(returning: result.map(LoopBound.init)) }
                     attempt = nil
                 }
                 attempt = new

@@ -27,7 +27,9 @@ import Testing
         for _ in 0..<3 { #expect(try harness.text() == Self.delivered) }
     }
 
-    @Test("A callback that setup passes delivers to no load, and its late calls are reported once") func callbackFromSetupDeliversToNoLoad() throws {
+    @Test("A callback that setup passes delivers to no load, and its late calls are reported once") func callbackFromSetupDeliversToNoLoad()
+        throws
+    {
         let harness = try BindingHarness(
             #"[{"call": "bf_log", "with": ["late "]}, {"call": "bf_write_log", "with": ["own "]}, {"call": "bf_log", "with": ["late "]}]"#,
             ["setup": #"[{"call": "bf_set_log"}, {"call": "bf_log", "with": ["to nobody"]}]"#])

@@ -161,7 +161,7 @@ import Testing
         }
         _ = try await inOwnThread {
             client.inTurn {
-                opened.value.transport.carryOn(for: LoadWaiter()) {
+                opened.value.transport.drive(for: LoadWaiter()) {
                     isWaiting.open()
                     return true
                 }
@@ -256,7 +256,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
     func isQuiet() async -> Bool { await connector.loop.isQuiet() }
     func inTurn<Value>(_ body: () -> Value) -> Value { connector.loop.inTurn(body) }
 
-    func open(to port: Int, offering protocols: [String]?, host: String = "127.0.0.1") async -> Result<TurnBound<OpenConnection>, LoadError>
+    func open(to port: Int, offering protocols: [String]?, host: String = "127.0.0.1") async -> Result<LoopBound<OpenConnection>, LoadError>
     {
         let endpoint = Endpoint(Self.peer(host, port), applicationProtocols: protocols)
         return await withCheckedContinuation { continuation in
@@ -265,7 +265,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
                 attempt = connector.attempt(to: endpoint, for: nil) { [self] step in
                     state.update { $0.steps.append(step) }
                 } completion: { result in
-                    withExtendedLifetime(attempt) { continuation.resume(returning: result.map(TurnBound.init)) }
+                    withExtendedLifetime(attempt) { continuation.resume(returning: result.map(LoopBound.init)) }
                     attempt = nil
                 }
                 attempt?.start()
@@ -277,14 +277,14 @@ private final class Client: ByteConnectionReceiver, Sendable {
 
     /// - Parameters: closures that run on the event loop, directly before and after the request for the handshake.
     func secure(
-        _ opened: TurnBound<OpenConnection>, port: Int, after before: @escaping @Sendable () -> Void,
+        _ opened: LoopBound<OpenConnection>, port: Int, after before: @escaping @Sendable () -> Void,
         then after: @escaping @Sendable () -> Void = {}
-    ) async throws -> TurnBound<TLSHandshake.Outcome> {
-        let outcome = Observed<TurnBound<TLSHandshake.Outcome>?>(nil)
+    ) async throws -> LoopBound<TLSHandshake.Outcome> {
+        let outcome = Observed<LoopBound<TLSHandshake.Outcome>?>(nil)
         connector.loop.execute { [self] in
             before()
             startTLS(on: opened, port: port) { result in
-                let bound = TurnBound(result)
+                let bound = LoopBound(result)
                 outcome.update { $0 = bound }
             }
             after()
@@ -293,7 +293,7 @@ private final class Client: ByteConnectionReceiver, Sendable {
         return try #require(outcome.state)
     }
 
-    func startTLS(on opened: TurnBound<OpenConnection>, port: Int, _ completion: @escaping (TLSHandshake.Outcome) -> Void) {
+    func startTLS(on opened: LoopBound<OpenConnection>, port: Int, _ completion: @escaping (TLSHandshake.Outcome) -> Void) {
         _ = connector.startTLS(on: opened.value.transport, with: Self.peer("127.0.0.1", port), completion: completion)
     }
 

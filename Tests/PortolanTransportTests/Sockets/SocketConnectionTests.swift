@@ -18,14 +18,14 @@ struct SocketTransportTests {
         let loop: SocketEventLoop
         let pair: SocketPair
         let receiver: RecordingReceiver
-        private let bound: TurnBound<SocketConnection>
+        private let bound: LoopBound<SocketConnection>
 
         init(_ heard: @escaping @Sendable (RecordingReceiver.Report) -> Void = { _ in }) throws {
             loop = try SocketEventLoop()
             pair = try SocketPair()
             receiver = RecordingReceiver(heard)
             let transport = SocketConnection(Socket(pair.ours), on: loop, readSize: 4096)
-            bound = TurnBound(transport)
+            bound = LoopBound(transport)
             loop.inTurn { transport.start(for: receiver) }
         }
 
@@ -45,7 +45,7 @@ struct SocketTransportTests {
                 try await inOwnThread {
                     let waiter = waiter ?? LoadWaiter()
                     return loop.inTurn {
-                        transport.carryOn(for: waiter) {
+                        transport.drive(for: waiter) {
                             // Read first, because the condition may change as soon as the gate is open.
                             let isNeeded = isNeeded()
                             began.open()
@@ -195,7 +195,7 @@ struct SocketTransportTests {
             try await inOwnThread {
                 let own = LoadWaiter()
                 waiter.withLock { $0 = own }
-                return bench.loop.inTurn { bench.transport.carryOn(for: own) { true } }
+                return bench.loop.inTurn { bench.transport.drive(for: own) { true } }
             }
         }
         while waiter.withLock({ $0 }) == nil { await Task.yield() }
@@ -224,8 +224,8 @@ struct SocketTransportTests {
         isNeeded.withLock { $0 = false }
         let isTaken = try await inOwnThread {
             bench.loop.inTurn {
-                bench.transport.promiseCarrier()
-                return bench.transport.carryOn(for: LoadWaiter()) { false }
+                bench.transport.promiseDriver()
+                return bench.transport.drive(for: LoadWaiter()) { false }
             }
         }
         #expect(!isTaken)

@@ -116,9 +116,9 @@ struct SocketLoopTests {
         loop.execute {}
         // The loop is in use and has queued work. Each of these makes `enter()` return `false`.
         #expect(!loop.enter())
-        #expect(loop.isInTurn)
+        #expect(loop.isOnLoop)
         loop.leave()
-        #expect(!loop.isInTurn)
+        #expect(!loop.isOnLoop)
     }
 
     @Test func anAlarmFiresInATurn() async throws {
@@ -127,7 +127,7 @@ struct SocketLoopTests {
         let wasInTurn = Mutex(false)
         _ = loop.inTurn {
             loop.schedule(after: .milliseconds(5)) {
-                wasInTurn.withLock { $0 = loop.isInTurn }
+                wasInTurn.withLock { $0 = loop.isOnLoop }
                 fired.open()
             }
         }

@@ -74,7 +74,7 @@ import Testing
                 break
             }
             _ = unsafe Array("a\r\n\r\n".utf8).withUnsafeBytes { unsafe session.write($0) }
-            session.beginTurn()
+            session.beginIteration()
             var (count, turn, turns) = (0, 0, 0)
             var buffer = [UInt8](repeating: 0, count: 16 << 10)
             reading: while count < size {
@@ -84,7 +84,7 @@ import Testing
                 case .paused:
                     #expect(turn <= TLSSession.turnLimit + 64 << 10)
                     (turn, turns) = (0, turns + 1)
-                    session.beginTurn()
+                    session.beginIteration()
                 case .wantsWrite, .end, .failed: break reading
                 }
             }

@@ -42,7 +42,7 @@ struct Resume: Equatable, Sendable {
         switch code {
         case 206 where offset > 0:
             try refuseCodings(of: response)
-            return try judgePart(range, of: response)
+            return try checkRange(range, of: response)
         case 200..<300 where code != 206:
             try refuseCodings(of: response)
             guard offset > 0, validator == nil else { return .startOver }
@@ -71,7 +71,7 @@ struct Resume: Equatable, Sendable {
                 + "load it without -C, or from its start on with --coded")
     }
 
-    private func judgePart(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {
+    private func checkRange(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {
         let name = response.url.shortDescription
         guard let range, let bytes = range.bytes, bytes.lowerBound == offset else {
             throw Failure(

@@ -43,7 +43,7 @@ extension HTTP2Connection {
     func flushSoon() {
         guard !receiving.isBusy, !sending.isFlushPlanned, let loop = transport?.loop else { return }
         sending.isFlushPlanned = true
-        loop.atEndOfTurn { [self] in
+        loop.atEndOfIteration { [self] in
             sending.isFlushPlanned = false
             flush()
         }
@@ -53,7 +53,7 @@ extension HTTP2Connection {
     private func flushLater() {
         guard !sending.isFlushPlanned, let loop = transport?.loop else { return }
         sending.isFlushPlanned = true
-        loop.execute { [connection = TurnBound(self)] in
+        loop.execute { [connection = LoopBound(self)] in
             connection.value.sending.isFlushPlanned = false
             connection.value.flush()
         }

@@ -100,7 +100,7 @@ extension HTTP2Connection: PooledConnection {
         return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
     }
 
-    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream {
+    func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
         idleSince = nil
         openCount += 1
         exchangeCount += 1
@@ -206,7 +206,7 @@ extension HTTP2Connection {
     private func awaitPermission(_ number: Int32) {
         guard firstHeld == nil else { return }
         firstHeld = number
-        impatience = transport?.loop.schedule(after: patience) { [connection = TurnBound(self)] in connection.value.patienceEnds() }
+        impatience = transport?.loop.schedule(after: patience) { [connection = LoopBound(self)] in connection.value.patienceEnds() }
     }
 
     private func stopWaiting() {

@@ -61,8 +61,8 @@ import PortolanTransport
             try PreparedRequest(request, configuration: configuration),
             upload: try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
         ) { [observe, number = carriers.count] in observe(number, $0) }
-        if spare == nil { spare = connection.makeCarrier(for: transaction) }
-        let carrier = connection.makeCarrier(for: transaction)
+        if spare == nil { spare = connection.makeStream(for: transaction) }
+        let carrier = connection.makeStream(for: transaction)
         carriers.append(carrier)
         carrier.start()
         loop.run()
@@ -141,8 +141,8 @@ private final class InMemoryByteConnection: ByteConnection {
     }
 
     func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
-    func promiseCarrier() {}
-    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
+    func promiseDriver() {}
+    func drive(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
     func finishWriting() { isWritable = false }
     func pause() {}
     func resume() {}
@@ -150,7 +150,7 @@ private final class InMemoryByteConnection: ByteConnection {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        let transport = TurnBound(self)
+        let transport = LoopBound(self)
         ownLoop.execute { transport.value.reportEnd() }
     }
 

@@ -17,7 +17,7 @@ import Synchronization
 ///
 /// Threads: `enqueue` is [any]; ``turn(_:)`` and ``close(_:)`` are [serial].
 @safe
-final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `isSpent` is used only inside a host call; the rest is locked
+final class HostCallExecutor: TaskExecutor, @unchecked Sendable {  // … because `isSpent` is used only in a host call; the rest is locked
     /// Work for a host call. Actions receive `false` after the load's end; they must not touch the load then.
     enum Item {
         case job(UnownedJob)
@@ -52,7 +52,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
     }
 
     /// Whether this thread is inside a host call, and may call the client.
-    var isInTurn: Bool {
+    var isInHostCall: Bool {
         @inline(__always) get { owner.load(ordering: .relaxed) == Self.currentThread }
     }
 
@@ -68,7 +68,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
 
     /// Runs `action` now if this thread is inside a host call, otherwise in the next host call.
     func perform(_ action: @escaping @Sendable (_ isOpen: Bool) -> Void) {
-        if isInTurn { action(true) } else { add(.action(action)) }
+        if isInHostCall { action(true) } else { add(.action(action)) }
     }
 
     private func add(_ item: Item) {

@@ -18,7 +18,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     let instance: PluginInstance
     let request: PluginRequest
     let cached: PluginResponse?
-    let executor: TurnExecutor
+    let executor: HostCallExecutor
     private let client: BorrowedClient
     private var task: Task<Void, Never>?
 
@@ -40,7 +40,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         self.request = request
         self.cached = cached
         self.client = client
-        executor = TurnExecutor(client)
+        executor = HostCallExecutor(client)
         order = PluginEventStateMachine(
             isMultipart: instance.isMultipart, isHeadOnly: request.method == "HEAD", bodyLength: request.bodyLength)
     }
@@ -138,7 +138,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     private func make<Value>(_ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>) async throws -> Attempt<
         Value
     > {
-        if executor.isInTurn { return try makeNow(attempt) }
+        if executor.isInHostCall { return try makeNow(attempt) }
         return try unsafe await withUnsafeThrowingContinuation { continuation in
             executor.perform { [self] isOpen in
                 unsafe continuation.resume(with: Result { try isOpen ? makeNow(attempt) : { throw CancellationError() }() })
@@ -218,7 +218,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
 
     /// Waits for the consumer or for the next host call. Called after ``deliverNow(_:)``.
     func waitAfterDelivery() async throws {
-        if deliveredInTurn >= Self.largestDelivery || eventsInTurn >= Self.mostEvents, executor.isInTurn, !isOver {
+        if deliveredInTurn >= Self.largestDelivery || eventsInTurn >= Self.mostEvents, executor.isInHostCall, !isOver {
             executor.spend()
             await suspend(until: untilWoken)
         }
