@@ -8,7 +8,8 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
         eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-            guard let first = record.delivered.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
+            guard let first = record.delivered.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }),
+                first.isBodyOrFinish
             else { return [] }
             return ["\(first.call.function) came before any response"]
         },

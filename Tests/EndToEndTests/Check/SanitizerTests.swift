@@ -6,7 +6,8 @@ import Testing
 
 /// Runs `portolan check --sanitizer` with the real Valgrind.
 @Suite(
-    .blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "Valgrind can't run a program that is built with AddressSanitizer"))
+    .blocking, .timeLimit(.minutes(10)),
+    .enabled(if: !Program.isSanitized, "Valgrind can't run a program that is built with AddressSanitizer"))
 struct SanitizerTests {
     private static let wrong = ["use-after-free", "overrun", "unset", "free-twice", "lose", "deliver-unset", "deliver-freed"]
 

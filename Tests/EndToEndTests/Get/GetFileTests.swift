@@ -112,7 +112,9 @@ import Testing
         (process.standardOutput, process.standardError) = (events, errors)
         try process.run()
         var printed = ""
-        while !printed.contains(#""event":"data""#) { printed += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self) }
+        while !printed.contains(#""event":"data""#) {
+            printed += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self)
+        }
         process.terminate()
         printed += String(decoding: events.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()

@@ -103,7 +103,8 @@ import Testing
     }
 
     @Test func secretsAreNeitherRecordedNorCompared() throws {
-        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Content-Type: application/json"], #"{"access_token":"hidden3"}"#))
+        let server = try ScriptedServer(
+            ScriptedServer.response("200 OK", ["Content-Type: application/json"], #"{"access_token":"hidden3"}"#))
         let arguments: (String) -> [String] = { ["get", server.url("/f?api_key=\($0)"), "-d", "user=me&password=\($0)"] }
         #expect(try program.run(arguments("hidden1") + ["--replay", "a.har", "--replay-mode", "fill"]).text.contains("hidden3"))
         #expect(try program.run(arguments("hidden2") + ["--replay", "b.har", "--replay-mode", "fill", "--keep-secrets"]).status == 0)

@@ -50,7 +50,8 @@ import Testing
         #expect(events.count == 3 && !events.contains { $0.contains(#""data""#) }, "\(events)")
         let response = try program.run("stdio", "--plugin", library, input: #"{"url":"fixture://good","method":"HEAD"}"#).text
         #expect(
-            response.contains(#""headers":[["content-type","text/plain"],["content-length","4"]],"body":"","bodyBase64":null"#), "\(response)")
+            response.contains(#""headers":[["content-type","text/plain"],["content-length","4"]],"body":"","bodyBase64":null"#),
+            "\(response)")
     }
 
     @Test func verboseOutputGoesToStandardErrorOnly() throws {

@@ -167,7 +167,8 @@ import Testing
     /// With credentials from -u, and from the user information of the URL, for which the program does not ask the user.
     @Test(arguments: [true, false]) func responseBeforeARepeatedRequestIsAnEntry(usesOption: Bool) throws {
         let server = try ScriptedServer(
-            ScriptedServer.response("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"), ScriptedServer.response("200 OK", [], "yes")
+            ScriptedServer.response("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"),
+            ScriptedServer.response("200 OK", [], "yes")
         )
         let url = usesOption ? server.url() : server.url().replacingOccurrences(of: "://", with: "://u:p@")
         #expect(try program.run(["get", "--trace", "loads.har", url] + (usesOption ? ["-u", "u:p"] : [])).text == "yes")

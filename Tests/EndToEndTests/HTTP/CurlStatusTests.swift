@@ -257,7 +257,8 @@ import Testing
         Difference(8, curl: [0], "chunked twice") { _, _ in
             try responding("200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
-        Difference(8, curl: [56], "a malformed chunk") { _, _ in try responding("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok\r\n") },
+        Difference(8, curl: [56], "a malformed chunk") { _, _ in try responding("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok\r\n")
+        },
         Difference(8, curl: [52], "an unrequested 101") { _, _ in
             try responding("101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
         },

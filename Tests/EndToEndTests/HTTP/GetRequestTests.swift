@@ -73,7 +73,8 @@ import Testing
     @Test func standardInputIsNotSentTwice() throws {
         let end = Array("0\r\n\r\n".utf8)
         let script: [ScriptedServer.Step] =
-            [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("307 Temporary Redirect", ["Location: /b"]).dropFirst()
+            [.receiveHead, .receive(3 + 5 + 2 + end.count)]
+            + ScriptedServer.response("307 Temporary Redirect", ["Location: /b"]).dropFirst()
         let server = try ScriptedServer(script)
         let outcome = try program.run("get", "-T", "-", "-H", "Expect:", server.url(), input: "bytes")
         #expect(outcome.status == 26)

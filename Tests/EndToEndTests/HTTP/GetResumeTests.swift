@@ -142,7 +142,8 @@ import Testing
 
     @Test func eachRetryResumesWhereTheLastTryEnded() throws {
         let server = try ScriptedServer(
-            ScriptedServer.response("503 Busy"), [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello "), .stall],
+            ScriptedServer.response("503 Busy"),
+            [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello "), .stall],
             ScriptedServer.response("206 Partial Content", ["Content-Range: bytes 6-10/11"], "world"))
         let outcome = try program.run(
             "get", "--retry", "2", "--retry-delay", "0.01", "--max-time", "5", "-C", "-", "-o", "out", server.url())

@@ -51,8 +51,7 @@ struct CopiedLibraryTests {
     }
 
     /// dlopen(3) opens no library in a folder that is mounted with noexec.
-    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedIfTMPDIRIsMountedNoexec() throws
-    {
+    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedIfTMPDIRIsMountedNoexec() throws {
         let outcome = try program.runScript(
             """
             mkdir all/mounted

@@ -78,7 +78,8 @@ final class Program {
         process.waitUntilExit()
         let errorText = String(decoding: try Self.contents(of: errors), as: UTF8.self)
         return Outcome(
-            status: process.terminationStatus, output: try Self.contents(of: sink), errors: errorText.split(separator: "\n").map(String.init))
+            status: process.terminationStatus, output: try Self.contents(of: sink),
+            errors: errorText.split(separator: "\n").map(String.init))
     }
 
     /// Avoids `Data(contentsOf:)`, which leaks its buffer for an empty file.

@@ -35,7 +35,8 @@ import Testing
         #expect(try catalogue().plugin(at: folder("mine/template/link.so")).identifier == "org.portolan.template")
     }
 
-    @Test("A library without a manifest is refused, and the error names the manifest to write", arguments: ["tide.so", "tide.so.1.2", "tide"])
+    @Test(
+        "A library without a manifest is refused, and the error names the manifest to write", arguments: ["tide.so", "tide.so.1.2", "tide"])
     func aLibraryWithoutAManifestNeedsOne(name: String) throws {
         try folder.folder("mine")
         try folder.library("mine/\(name)", "template")

@@ -167,12 +167,16 @@ extension HTTPExchange {
         [
             Self("to a relative reference") {
                 $0.scripts = [redirect(302, "../b/./c?d=e"), respond(ok)]
-                $0.expectedEvents = ["redirect 302 to GET http://127.0.0.1:HERE/b/c?d=e", "response 200 http://127.0.0.1:HERE/b/c?d=e", "finished"]
+                $0.expectedEvents = [
+                    "redirect 302 to GET http://127.0.0.1:HERE/b/c?d=e", "response 200 http://127.0.0.1:HERE/b/c?d=e", "finished",
+                ]
             },
             Self("to a query, and to a path") {
                 $0.path = "/a/b?c#d"
                 $0.scripts = [redirect(307, "?x"), redirect(308, "/y"), respond(ok)]
-                $0.expectedEvents = ["redirect 307 to GET http://127.0.0.1:HERE/a/b?x", "redirect 308 to GET http://127.0.0.1:HERE/y", "finished"]
+                $0.expectedEvents = [
+                    "redirect 307 to GET http://127.0.0.1:HERE/a/b?x", "redirect 308 to GET http://127.0.0.1:HERE/y", "finished",
+                ]
             },
             Self("to another origin, without credentials") {
                 $0.fields = [("Authorization", "Basic eDp5"), ("Cookie", "a=b"), ("X-Kept", "1")]

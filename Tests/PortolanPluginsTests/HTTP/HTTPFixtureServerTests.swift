@@ -40,9 +40,12 @@ import Testing
         Load(server: .nginxHTTP, path: "/status/503", expectedEvents: "data"),
         Load(server: .nginxHTTP, path: "/hangup", expectedEvents: "failed emptyResponse"),
         Load(server: .nginxHTTP, path: "/consume", method: .post, upload: 1 << 20, expectedEvents: "data"),
-        Load(server: .nginxHTTP, path: "/consume", method: .post, fields: ["Expect": "100-continue"], upload: 100_000, expectedEvents: "data"),
+        Load(
+            server: .nginxHTTP, path: "/consume", method: .post, fields: ["Expect": "100-continue"], upload: 100_000, expectedEvents: "data"
+        ),
         Load(server: .nginxHTTP, path: "/consume", method: .post, upload: 100_000, isChunked: true, expectedEvents: "data"),
-        Load(server: .httpbin, path: "/put?a=b", method: .put, fields: ["Content-Type": "text/plain"], upload: 1000, expectedEvents: "data"),
+        Load(
+            server: .httpbin, path: "/put?a=b", method: .put, fields: ["Content-Type": "text/plain"], upload: 1000, expectedEvents: "data"),
         Load(server: .httpbin, path: "/post", method: .post, upload: 1000, isChunked: true, expectedEvents: "data"),
         Load(server: .httpbin, path: "/redirect/3", expectedEvents: "data"),
         Load(server: .httpbin, path: "/redirect-to?url=%2Fget&status_code=307", method: .get, expectedEvents: "data"),

@@ -12,7 +12,8 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HTTPFixtureStopTests {
     /// The phase of a load when the test stops it.
     enum Phase: CaseIterable, Sendable {
-        case connecting, sendingBody, awaitingBody, awaitingResponse, afterInterim, afterResponse, receiving, paused, challenged, redirecting
+        case connecting, sendingBody, awaitingBody, awaitingResponse, afterInterim, afterResponse, receiving, paused, challenged,
+            redirecting
 
         /// Whether the load is in this phase after the event.
         func isReached(by event: RecordingDelegate.Event) -> Bool {

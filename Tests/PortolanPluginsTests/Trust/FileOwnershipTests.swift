@@ -101,7 +101,9 @@ import Testing
         #expect(FileOwnership.current.user == geteuid())
     }
 
-    @Test("A user is a member of their primary group; root and the current user are not counted") func usersOfAPrimaryGroupAreItsMembers() throws {
+    @Test("A user is a member of their primary group; root and the current user are not counted") func usersOfAPrimaryGroupAreItsMembers()
+        throws
+    {
         let entry = unsafe try #require(getpwnam("nobody"))
         let (nobody, group) = unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
         #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is the primary group of '") == true)

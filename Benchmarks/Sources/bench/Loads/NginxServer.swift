@@ -39,7 +39,9 @@ final class NginxServer: Sendable {
         var text = Data()
         while text.last != UInt8(ascii: "\n") {
             let more = output.availableData
-            guard !more.isEmpty else { throw Missing("\(program) ended without the address of nginx; run 'make bench' to install what it needs") }
+            guard !more.isEmpty else {
+                throw Missing("\(program) ended without the address of nginx; run 'make bench' to install what it needs")
+            }
             text += more
         }
         return try JSONDecoder().decode(Place.self, from: text)

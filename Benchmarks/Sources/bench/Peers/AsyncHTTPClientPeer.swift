@@ -148,7 +148,7 @@
 
     /// Consumes the bytes of a response in place.
     @safe
-    private final class TallyingResponseDelegate: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is used on its event loop only
+    private final class TallyingResponseDelegate: HTTPClientResponseDelegate, @unchecked Sendable {  // … because one event loop uses it
         private let done: EventLoopFuture<Void>
         /// A pointer, as in the C peers.
         private let tally: UnsafeMutablePointer<bench_tally>

@@ -108,7 +108,7 @@ private final class DataTaskChains: Sendable {
 
 /// The delegate of a session that runs one load at a time.
 @safe
-private final class TallyingSessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because a session calls its delegate serially
+private final class TallyingSessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because its calls are serial
     private struct Load {
         var tally = bench_tally()
         let continuation: CheckedContinuation<bench_tally, any Error>

@@ -38,7 +38,9 @@ enum RegistryRows {
         let handlers = Dictionary(uniqueKeysWithValues: (0..<count).map { ("s\($0)", SilentHandler(scheme: "s\($0)")) })
         let schemes = (0..<10).map { "s\($0 * (count / 10))" }
         return Competitor("dictionary", amount: times) {
-            for index in 0..<times where handlers[schemes[index % schemes.count]] == nil { throw Missing("the dictionary has no entry for a scheme") }
+            for index in 0..<times where handlers[schemes[index % schemes.count]] == nil {
+                throw Missing("the dictionary has no entry for a scheme")
+            }
             return bench_tally()
         }
     }
