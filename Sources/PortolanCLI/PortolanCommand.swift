@@ -7,7 +7,7 @@ struct PortolanCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "portolan", abstract: "Load URLs of every scheme that a handler or plugin serves.",
         discussion: """
-            Errors are one line on standard error, and an exit status ('portolan help exit-codes').
+            An error is one line on standard error, and an exit status ('portolan help exit-codes').
             Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
             """,
         subcommands: [

@@ -12,7 +12,7 @@ import Testing
 
     @Test func explainListsCandidatesAndTheChosenHandler() throws {
         let outcome = try program.run("explain", "data:,x")
-        #expect(outcome.lines == ["GET 'data:,x'", "1. org.portolan.data (asked for data:): takes it", "taken by org.portolan.data"])
+        #expect(outcome.lines == ["GET 'data:,x'", "1. org.portolan.data (asked for data:): serves this request", "served by org.portolan.data"])
         #expect(outcome.status == 0)
     }
 
@@ -44,7 +44,7 @@ import Testing
         let path = try #require(file.path.split(separator: "/").last.map { "./\($0)" })
         for command in ["get", "explain"] {
             let line = try #require(try program.run(command, path).errors.first)
-            #expect(line.hasPrefix("portolan: './a b' is no URL; for a file, write 'file:///"))
+            #expect(line.hasPrefix("portolan: './a b' is not a URL; for a file, write 'file:///"))
             #expect(line.hasSuffix("/a%20b'"))
         }
     }
@@ -55,7 +55,7 @@ import Testing
 
     @Test func exitStatusesAreListed() throws {
         let listed = try program.run("exit-codes")
-        #expect(listed.lines.contains("   37  the resource does not exist or cannot be read, or is no regular file"))
+        #expect(listed.lines.contains("   37  the resource does not exist, cannot be read, or is not a regular file"))
         #expect(try program.run("help", "exit-codes").status == 0)
     }
 

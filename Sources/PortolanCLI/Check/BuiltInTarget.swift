@@ -41,12 +41,12 @@ enum BuiltInTarget: String {
     private static func section(at path: String) throws(Failure) -> ConformanceSection {
         let bytes: [UInt8]
         do throws(LoadError) {
-            guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file's name is not empty") }
+            guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file name has at least one byte, and no NUL") }
             // The parser reports a file that is larger than a manifest may be.
             bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
         } catch {
             throw Failure(
-                .usage, "--loads: '\(path)' can't be read: \(error.words); name a file with a conformance section, as manifests have it")
+                .usage, "--loads: '\(path)' can't be read: \(error.words); name a file with a conformance section, as in a manifest")
         }
         return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
     }
@@ -77,7 +77,7 @@ enum BuiltInTarget: String {
                 load("\(root)/large.bin", large, ["large"]), failing("\(root)/nothing.txt", "notFound"),
             ])
         case .http, .https:
-            throw Failure(.usage, "what an '\(rawValue)' URL yields depends on a server: name a file with URLs of one by --loads")
+            throw Failure(.usage, "the result of an '\(rawValue)' URL depends on a server; name a file with a server's URLs with --loads")
         }
     }
 

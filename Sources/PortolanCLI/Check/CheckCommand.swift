@@ -8,33 +8,33 @@ import PortolanJSON
 /// `portolan check`
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Judge a plugin by the rules of the contract.",
+        commandName: "check", abstract: "Check a plugin against the rules of the contract.",
         discussion: """
-            Each check runs in a process of its own: a plugin that crashes or hangs is told so, and the other checks go on. URLs come from the
-            manifest's conformance section; what it has no example of is not judged, and counted. Exit status 0 only when nothing failed and at
-            least one check was made.
+            Each check runs in its own process. If a plugin crashes or hangs, the report says so, and the other checks continue. The URLs come
+            from the manifest's conformance section. A check without a suitable URL is skipped and counted. The exit status is 0 only if no check
+            failed and at least one check was made.
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
 
     @Argument(
         help: ArgumentHelp(
-            "An identifier, a folder, a manifest or a library; or what is built in: data:, file:, http: or https:.", valueName: "plugin"),
+            "An identifier, a folder, a manifest or a library; or a built-in scheme: data:, file:, http: or https:.", valueName: "plugin"),
         completion: .file())
     var plugin: String?
 
-    @Flag(help: "List the checks, with what each looks at, and do nothing more.")
+    @Flag(help: "List the checks with their levels and rules, and run none.")
     var list = false
 
-    @Option(help: ArgumentHelp("How deep to look, 1 to 5.", valueName: "number"))
+    @Option(help: ArgumentHelp("Run the checks up to this level, 1 to 5.", valueName: "number"))
     var level = 3
 
-    @Option(help: ArgumentHelp("Only these checks: IDs, or categories, with commas between.", valueName: "ids"))
+    @Option(help: ArgumentHelp("Run only these checks: IDs or categories, separated by commas.", valueName: "ids"))
     var filter: String?
 
     @Option(
         help: ArgumentHelp(
-            "URLs, and what they have to yield, for what is built in: a conformance section, as manifests have it.", valueName: "file"),
+            "URLs and their expected results, for a built-in scheme: a conformance section, as in a manifest.", valueName: "file"),
         completion: .file())
     var loads: String?
 
@@ -44,18 +44,18 @@ struct CheckCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Seconds after which a check counts as hung.", valueName: "seconds"))
     var timeout = 20.0
 
-    @Option(help: ArgumentHelp("Where random input begins.", valueName: "number"))
+    @Option(help: ArgumentHelp("The seed of the random input.", valueName: "number"))
     var seed: UInt64 = 1
 
-    @Option(name: .customLong("repeat"), help: ArgumentHelp("Make each check so many times.", valueName: "number"))
+    @Option(name: .customLong("repeat"), help: ArgumentHelp("Run each check this many times.", valueName: "number"))
     var repetitions = 1
 
-    @Flag(help: "Make the checks in this process, for debuggers; a plugin that crashes takes it along.")
+    @Flag(help: "Run the checks in this process, for debuggers. A plugin that crashes ends the process.")
     var inProcess = false
 
     @Flag(
         help: """
-            Make the checks under Valgrind, and tell what memcheck sees in the plugin: invalid access, values that nobody set, wrong frees, leaks \
+            Run the checks under Valgrind, and report what memcheck finds in the plugin: invalid access, uninitialised values, wrong frees, leaks \
             (MEM). Takes minutes; each check has ten times its --timeout.
             """)
     var sanitizer = false
@@ -69,10 +69,10 @@ struct CheckCommand: ParsableCommand {
     @Flag(name: .customLong("json"), help: "Print JSON, on one line; the same as --format json.")
     var isJSON = false
 
-    @Option(help: "How to print the results; tap is TAP 14, and tap13 what prove(1) of Perl 5.36 still reads.")
+    @Option(help: "The format of the results. tap is TAP 14; tap13 is the older format, which prove(1) of Perl 5.36 reads.")
     var format = Format.text
 
-    @Flag(name: .shortAndLong, help: "Tell of what passed and was not judged, too.")
+    @Flag(name: .shortAndLong, help: "Show also the checks that passed or were skipped.")
     var verbose = false
 
     func validate() throws {
@@ -80,9 +80,9 @@ struct CheckCommand: ParsableCommand {
         guard (1...64).contains(jobs) else { throw ValidationError("--jobs is 1 to 64, not \(jobs)") }
         guard (1...10_000).contains(repetitions) else { throw ValidationError("--repeat is 1 to 10000, not \(repetitions)") }
         guard timeout >= 0.1, timeout <= 86_400 else { throw ValidationError("--timeout is 0.1 to 86400 seconds") }
-        if sanitizer, inProcess { throw ValidationError("--sanitizer makes each check in a process of its own; leave out --in-process") }
-        if isJSON, format != .text, format != .json { throw ValidationError("--json and --format \(format) are two; leave out one") }
-        if plugin == nil, !list { throw ValidationError("name a plugin, or --list the checks") }
+        if sanitizer, inProcess { throw ValidationError("--sanitizer runs each check in its own process; leave out --in-process") }
+        if isJSON, format != .text, format != .json { throw ValidationError("--json and --format \(format) are two formats; leave out one") }
+        if plugin == nil, !list { throw ValidationError("name a plugin, or list the checks with --list") }
     }
 
     private var chosenFormat: Format { isJSON ? .json : format }
@@ -128,14 +128,14 @@ struct CheckCommand: ParsableCommand {
         try write(summary, runner.target, plugin)
         guard !summary.isSuccess else { return }
         throw Failure(
-            .checkFailed, summary.isEmpty ? "no check could be made of '\(plugin)', so this says nothing of it; -v says why" : nil)
+            .checkFailed, summary.isEmpty ? "no check of '\(plugin)' could be made, so this says nothing about it; -v shows why" : nil)
     }
 
     /// The folder for all files of this run.
     private func runFolder() throws -> RunFolder {
         if let memcheckFolder {
             guard let folder = RunFolder(handedOver: memcheckFolder) else {
-                throw ValidationError("--memcheck-folder is the command's own")
+                throw ValidationError("--memcheck-folder is for internal use; leave it out")
             }
             return folder
         }
@@ -158,7 +158,7 @@ struct CheckCommand: ParsableCommand {
         guard sanitizer else { return named }
         let checks = named.filter { $0.rule.category != "PERF" }
         guard !checks.isEmpty else {
-            throw ValidationError("--sanitizer: how fast a plugin is under Valgrind says nothing; --filter other checks")
+            throw ValidationError("--sanitizer: PERF checks mean nothing under Valgrind; name other checks with --filter")
         }
         return checks
     }
@@ -169,7 +169,7 @@ struct CheckCommand: ParsableCommand {
         for word in words where !ConformanceCheck.all.contains(where: { $0.id == word || $0.rule.category == word }) {
             guard word.prefix(while: { $0 != "-" }) != "MEM" else {
                 throw ValidationError(
-                    "--filter: \(word) is judged by --sanitizer, during the checks that --filter names; name others, or none")
+                    "--filter: \(word) is checked by --sanitizer, during the checks that --filter names; name others, or none")
             }
             throw ValidationError("--filter: there is no check or category '\(word)'; see 'portolan check --list'")
         }

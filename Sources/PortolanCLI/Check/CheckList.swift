@@ -13,7 +13,7 @@ enum CheckList {
                 let id = check.id + String(repeating: " ", count: max(0, 10 - check.id.count))
                 return "\(id) \(check.rule.level)  \(check.rule.sentence)\n"
             }
-            try StandardOutput.write(lines.joined() + "\(checks.count) checks; the rules are \(RuleCatalogue.rules.count)\n")
+            try StandardOutput.write(lines.joined() + "\(checks.count) checks, of \(RuleCatalogue.rules.count) rules\n")
         }
     }
 }

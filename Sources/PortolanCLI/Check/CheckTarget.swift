@@ -11,7 +11,7 @@ enum CheckTarget {
     /// A library's manifest is the one of the same name beside it, if it exists.
     static func target(_ argument: String, loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         if let builtIn = BuiltInTarget(rawValue: argument) { return try builtIn.target(loads, in: folder) }
-        guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
+        guard loads == nil else { throw Failure(.usage, "--loads is for built-in schemes; the URLs of a plugin are in its manifest") }
         let catalogue = PluginCatalogue()
         guard let base = libraryBase(argument) else { return try target(argument, library: nil, in: catalogue) }
         let manifest = base + PluginManifest.fileNameEnd

@@ -28,17 +28,17 @@ enum Memcheck {
         guard target.library != nil else {
             throw Failure(
                 .usage,
-                "--sanitizer is for libraries with code of a plugin's own, and of '\(plugin)' the handler is part of this command; leave it out"
+                "--sanitizer is for plugins with their own code, and the handler of '\(plugin)' is part of this command; leave it out"
             )
         }
         guard let valgrind = program("valgrind") else {
             throw Failure(
                 .notOffered,
-                "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, as with 'apt-get install valgrind'")
+                "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, for example with 'apt-get install valgrind'")
         }
         // Valgrind expands a percent sign in file names.
         guard !folder.path.contains("%") else {
-            throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%'; set TMPDIR to another")
+            throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%' in its path; set TMPDIR to another folder")
         }
         do throws(SystemError) {
             let copy = try copyOfThisProgram()

@@ -6,13 +6,13 @@ import Portolan
 /// `portolan explain`
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Show which handlers are asked for a URL, in which order, what each says, and who takes it.",
+        commandName: "explain", abstract: "Show which handlers are asked to serve a URL, in which order, what each decides, and which one serves it.",
         discussion: "Nothing is loaded.")
 
-    @Argument(help: ArgumentHelp("What would be loaded.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URL; it is not loaded.", valueName: "url"))
     var url: String
 
-    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
     var isJSON = false
 
     @OptionGroup var loader: LoaderOptions

@@ -24,8 +24,8 @@ struct Explanation {
         for (index, candidate) in candidates.enumerated() {
             lines.append("\(index + 1). \(candidate.handler) (\(candidate.schemes.words)): \(Self.words(for: candidate.refusal))")
         }
-        if candidates.isEmpty { lines.append("no handler names the scheme '\(request.url.scheme)' or is asked for every scheme") }
-        lines.append(winner.map { "taken by \($0)" } ?? "taken by nobody")
+        if candidates.isEmpty { lines.append("no handler names the scheme '\(request.url.scheme)', and none is asked for every scheme") }
+        lines.append(winner.map { "served by \($0)" } ?? "served by no handler")
         return lines.map { PlainText.line($0) + "\n" }.joined()
     }
 
@@ -53,7 +53,7 @@ struct Explanation {
 
     private static func words(for refusal: HandlerCandidate.Refusal?) -> String {
         switch refusal {
-        case nil: "takes it"
+        case nil: "serves this request"
         case .cannotInit: "does not serve this request"
         case .ownRequest: "issued this request itself, and is not asked again"
         case .unavailable(let message): "is not available: \(message)"

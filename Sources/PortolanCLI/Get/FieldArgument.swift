@@ -31,10 +31,10 @@ enum FieldArgument: Equatable {
 
     /// Describes the error with the field's name only, because the value may be secret.
     static func complaint(about header: String) -> String {
-        guard let colon = header.firstIndex(of: ":") else { return "-H: this is no field; write 'Name: value'" }
+        guard let colon = header.firstIndex(of: ":") else { return "-H: this is not a field; write 'Name: value'" }
         let name = header[..<colon]
-        guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is no field's name; write 'Name: value'" }
-        return "-H: the value of '\(name)' holds what no field's value may, such as a line break"
+        guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is not a field name; write 'Name: value'" }
+        return "-H: the value of '\(name)' contains a character that no field may contain, such as a line break"
     }
 }
 

@@ -10,7 +10,7 @@ struct GetCommand: ParsableCommand {
         discussion:
             "Several URLs are loaded one after another; the exit status is that of the first that failed ('portolan help exit-codes').")
 
-    @Argument(help: ArgumentHelp("What to load.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URLs to load.", valueName: "url"))
     var urls: [String]
 
     @OptionGroup var request: RequestOptions
@@ -24,7 +24,7 @@ struct GetCommand: ParsableCommand {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
         if output.usesSuggestedName, output.includesHead || request.asksHeadOnly {
-            throw ValidationError("-J excludes -i and -I: where the head is written, it can't name the file")
+            throw ValidationError("-J cannot be combined with -i or -I, which write the head to the file that it names")
         }
         if let trace = output.trace?.path, let file = output.file?.path, FileSystem.isSame(trace, file) {
             throw ValidationError("-o and --trace name the same file, '\(file)'; choose another one for --trace")

@@ -104,10 +104,10 @@ final class GetLoad: LoadDelegate {
         attempt { () throws(Failure) in
             try notify(.response(response))
             if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
-                throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
+                throw Failure(.statusRefused, "the response for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
             if refusesBadStatus, let status = response.status, status.code >= 400 {
-                throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(status.line)")
+                throw Failure(.statusRefused, "the response for \(response.url.shortDescription) is \(status.line)")
             }
             try output.begin(response)
             if includesHead { try output.write(HeadText(response).text(forTerminal: output.isTerminal)) }
@@ -186,7 +186,7 @@ final class GetLoad: LoadDelegate {
             monitor.withLock { $0.retry = Retry(retryableFailure: retryableFailure, wait: wait) }
             return true
         case .wait:
-            monitor.withLock { $0.reasonNotToRetry = "a part of the body was written where it can't be taken back" }
+            monitor.withLock { $0.reasonNotToRetry = "a part of the body was already written, and can't be removed from the output" }
         case .giveUp(let reason):
             monitor.withLock { $0.reasonNotToRetry = reason }
         }

@@ -38,7 +38,7 @@ final class GetSession: Sendable {
                 let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] retryableFailure, elapsed in
                     let decision = schedule.decide(after: retryableFailure, elapsed: elapsed)
                     guard case .wait = decision, body?.isSpent == true else { return decision }
-                    return .giveUp(reason: "what was sent can be read only once")
+                    return .giveUp(reason: "the request's body can be read only once")
                 }
                 load = new.load
                 start = new.load.start

@@ -8,25 +8,25 @@ struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Write the body to this file, which appears when it is whole; - is standard output. A FIFO, a device or a descriptor, such as "
-                + "/dev/stdout or /dev/fd/3, is written to as it is.", valueName: "file"),
+            "Write the body to this file, which appears when the body is complete; - is standard output. A FIFO, a device or a descriptor, such as "
+                + "/dev/stdout or /dev/fd/3, is written to directly.", valueName: "file"),
         completion: .file())
     var file: OutputPlace?
 
     @Flag(
         name: [.customShort("O"), .customLong("remote-name")],
-        help: "Write the body to a file in the current folder, named as the URL's last part; an existing one is not overwritten.")
+        help: "Write the body to a file in the current folder, named like the last part of the URL. An existing file is not overwritten.")
     var usesRemoteName = false
 
     @Flag(
         name: [.customShort("J"), .customLong("remote-header-name")],
-        help: "With -O, use the name that the server suggests (Content-Disposition), where it suggests one.")
+        help: "With -O, use the name that the server suggests (Content-Disposition), if it suggests one.")
     var usesSuggestedName = false
 
     @Option(
         name: [.customShort("C"), .customLong("continue-at")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Load what is missing behind so many bytes; - is as many as the file has. What came stays where the load breaks off.",
+            "Continue after this many bytes; - is the size of the file. If the load fails, the bytes that came stay in the file.",
             valueName: "-|offset"))
     var resumePoint: ResumePoint?
 
@@ -35,43 +35,43 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(
         name: [.customShort("f"), .customLong("fail")],
-        help: "Fail with exit status 22, and without the body, where the status is 400 or more.")
+        help: "Fail with exit status 22, and write no body, if the response's status is 400 or more.")
     var refusesBadStatus = false
 
     @Flag(
         name: .customLong("json"),
-        help: "Print what happens as JSON, one event a line; the body is in it as base64 unless -o or -O takes it.")
+        help: "Print the events as JSON, one per line. They contain the body as base64, unless -o or -O writes it.")
     var isJSON = false
 
     @Option(
         name: .customLong("trace"),
         help: ArgumentHelp(
-            "Record what happens, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html with a picture.",
+            "Record the events, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html with a timeline.",
             valueName: "file"),
         completion: .file())
     var trace: OutputPlace?
 
-    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Tell on standard error what happens.")
+    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Print on standard error what happens.")
     var isVerbose = false
 
     @Flag(name: [.customShort("s"), .customLong("silent")], help: "Show no progress, no warnings and no errors on standard error.")
     var isSilent = false
 
-    @Flag(name: [.customShort("S"), .customLong("show-error")], help: "With -s, show errors all the same.")
+    @Flag(name: [.customShort("S"), .customLong("show-error")], help: "With -s, still show errors.")
     var showsErrors = false
 
     func validate() throws {
-        if file != nil, usesRemoteName { throw ValidationError("-o and -O exclude each other") }
-        if resumePoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
-        if resumePoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
+        if file != nil, usesRemoteName { throw ValidationError("-o and -O cannot be combined") }
+        if resumePoint != nil, includesHead { throw ValidationError("-C and -i cannot be combined") }
+        if resumePoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: name the file to continue with -o or -O") }
         if usesSuggestedName, resumePoint != nil {
-            throw ValidationError("-C and -J exclude each other: the name has to be known before the server is asked")
+            throw ValidationError("-C and -J cannot be combined; -C needs the file's name before the request")
         }
         if let trace, TraceFile(trace) == nil {
             throw ValidationError("--trace: the name of '\(trace.path)' has to end in .har, .json or .html")
         }
         if isJSON, let file, file.path == "-" || DescriptorPath(file.path) == .standardOutput {
-            throw ValidationError("--json and '-o \(file.path)' exclude each other: events go to standard output")
+            throw ValidationError("--json and '-o \(file.path)' cannot be combined; both write to standard output")
         }
     }
 
@@ -94,7 +94,7 @@ struct OutputOptions: ParsableArguments {
             return ResumedFile(file, resume)
         }
         guard case .byte(let offset) = resumePoint else {
-            throw Failure(.writeFailed, "-C - goes on in a regular file; say where with '-C OFFSET'")
+            throw Failure(.writeFailed, "-C - needs a regular file; for others, give the offset with '-C OFFSET'")
         }
         let resume = Resume(offset: offset, validator: nil, isCoded: isCoded)
         resume.ask(in: &request)

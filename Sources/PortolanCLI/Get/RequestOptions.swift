@@ -12,33 +12,33 @@ struct RequestOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send this field, 'Name: value'; 'Name:' leaves out one that is sent by itself, 'Name;' sends an empty one. May be repeated.",
+            "Send this field, 'Name: value'; 'Name:' removes a default field, 'Name;' sends an empty one. May be repeated.",
             valueName: "field"))
     var headers: [String] = []
 
     @Option(
         name: [.customShort("d"), .customLong("data"), .customLong("data-binary")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send these data, or with @ the bytes of a file (@- is standard input), as a form by POST; several are joined with &.",
+            "Send this data, or with @ the bytes of a file (@- is standard input), as a form by POST. May be repeated; & joins the parts.",
             valueName: "data|@file"))
     var data: [String] = []
 
     @Option(
         name: [.customShort("T"), .customLong("upload-file")], parsing: .unconditional,
-        help: ArgumentHelp("Send this file by PUT (- is standard input); a URL that ends in / gets its name.", valueName: "file"),
+        help: ArgumentHelp("Send this file by PUT (- is standard input). If the URL ends in /, the file's name is added.", valueName: "file"),
         completion: .file())
     var uploadedFile: String?
 
-    @Flag(name: [.customShort("I"), .customLong("head")], help: "Ask for the head only, and print it.")
+    @Flag(name: [.customShort("I"), .customLong("head")], help: "Request only the head, and print it.")
     var asksHeadOnly = false
 
-    @Flag(name: [.customLong("coded"), .customLong("raw")], help: "Write the body as it is coded: do not undo gzip and the like.")
+    @Flag(name: [.customLong("coded"), .customLong("raw")], help: "Write the body without decoding gzip and the like.")
     var keepsCoding = false
 
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Answer the URL's server (scheme, host and port) with these when it asks for a user name and password.",
+            "The user name and password for the URL's server (scheme, host and port), if it asks for them.",
             valueName: "user:password"))
     var user: String?
 
@@ -47,7 +47,7 @@ struct RequestOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("m"), .customLong("max-time")],
-        help: ArgumentHelp("Give up when a URL takes longer than this in all; 0 is no limit.", valueName: "seconds"),
+        help: ArgumentHelp("Fail if a URL takes longer than this in total; 0 is no limit.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
 
@@ -58,14 +58,14 @@ struct RequestOptions: ParsableArguments {
     var asksForCodings = false
 
     func validate() throws {
-        if let method, HTTPRequest.Method(method) == nil { throw ValidationError("-X: '\(method)' is no method") }
+        if let method, HTTPRequest.Method(method) == nil { throw ValidationError("-X: '\(method)' is not a method") }
         for header in headers where FieldArgument(header) == nil {
             throw ValidationError(FieldArgument.complaint(about: header))
         }
-        if asksHeadOnly, !data.isEmpty { throw ValidationError("-I and -d exclude each other") }
-        if uploadedFile != nil, !data.isEmpty || asksHeadOnly { throw ValidationError("-T excludes -d and -I") }
+        if asksHeadOnly, !data.isEmpty { throw ValidationError("-I and -d cannot be combined") }
+        if uploadedFile != nil, !data.isEmpty || asksHeadOnly { throw ValidationError("-T cannot be combined with -d or -I") }
         if let user, !user.contains(":") { throw ValidationError("-u: write user:password") }
-        if redirectLimit < 0 { throw ValidationError("--max-redirects: a count is 0 or more") }
+        if redirectLimit < 0 { throw ValidationError("--max-redirects: write a number, 0 or more") }
     }
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }

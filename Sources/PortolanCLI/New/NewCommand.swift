@@ -5,22 +5,22 @@ import ArgumentParser
 /// `portolan new`
 struct NewCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "new", abstract: "Begin something of your own.", subcommands: [NewPluginCommand.self])
+        commandName: "new", abstract: "Create a new plugin.", subcommands: [NewPluginCommand.self])
 }
 
 /// `portolan new plugin`
 struct NewPluginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "plugin", abstract: "Write a folder with a new plugin that builds, loads and is tested.",
+        commandName: "plugin", abstract: "Write a folder with a new plugin that builds, loads URLs and has tests.",
         discussion: """
-            The folder lies in the current one and has the plugin's name. 'make' builds it, 'make test' loads URLs through it.
-            Headers and kit are those of the checkout that this command was built in, or those that were installed with it.
+            The folder is made in the current folder, with the plugin's name. 'make' builds the plugin, 'make test' loads URLs through it.
+            The headers and the kit come from the checkout that this command was built in, or from its installation.
             """)
 
-    @Argument(help: ArgumentHelp("The URL scheme that it serves: 'hello' for hello://world.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The URL scheme that the plugin serves: 'hello' for hello://world.", valueName: "name"))
     var name: String
 
-    @Option(help: ArgumentHelp("What it is written in: c, swift, or binding (a manifest that binds a C library, without code)."))
+    @Option(help: ArgumentHelp("The language: c, swift, or binding (a manifest that binds a C library, without code)."))
     var language: PluginLanguage
 
     func validate() throws {

@@ -13,7 +13,7 @@ enum PluginLanguage: String, CaseIterable, ExpressibleByArgument {
         switch self {
         case .c: "a plugin in C"
         case .swift: "a plugin in Swift"
-        case .binding: "a library bound without code"
+        case .binding: "a binding of a library, without code"
         }
     }
 }

@@ -16,7 +16,7 @@ struct PluginName: Equatable {
         /// Describes what is wrong with the name, and how to correct it.
         var words: String {
             switch self {
-            case .notAScheme: "is no URL scheme: begin with a letter, and go on with letters, digits, '+', '-' and '.'"
+            case .notAScheme: "is not a URL scheme: begin with a letter, and continue with letters, digits, '+', '-' and '.'"
             case .upperCase: "has upper-case letters: write the scheme in lower case"
             case .tooLong: "has more than \(PluginName.lengthLimit) characters; choose a shorter name"
             case .package: "is Portolan's own; choose another name"

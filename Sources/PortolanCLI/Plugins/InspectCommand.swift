@@ -7,13 +7,13 @@ import PortolanJSON
 /// `portolan plugins inspect`
 struct InspectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "inspect", abstract: "Show all that a plugin's manifest says.",
-        discussion: "The library is read for its digest, and not opened.")
+        commandName: "inspect", abstract: "Show everything that a plugin's manifest says.",
+        discussion: "The library is read to compute its digest, and is not opened.")
 
     @Argument(help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
     var plugin: String
 
-    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
     var isJSON = false
 
     func run() throws {
@@ -33,11 +33,11 @@ struct InspectCommand: ParsableCommand {
         var lines = [
             "\(manifest.name) \(manifest.version), \(manifest.vendor)", manifest.summary, "identifier  \(plugin.identifier)",
             "schemes     \(manifest.schemes.shortWords)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
-            "sha256      \(digest ?? "the library cannot be read")\(manifest.sha256 == nil ? "" : manifest.sha256 == digest ? " (as pinned)" : " (another is pinned)")",
+            "sha256      \(digest ?? "the library cannot be read")\(manifest.sha256 == nil ? "" : manifest.sha256 == digest ? " (as pinned)" : " (not as pinned)")",
             manifest.hostVersions.map { "for hosts   \($0.text)" },
         ].compactMap { $0 }
         for setting in manifest.settings {
-            let value = setting.defaultValue.map { ", \($0.text) where nothing is said" } ?? (setting.isRequired ? ", required" : "")
+            let value = setting.defaultValue.map { ", default \($0.text)" } ?? (setting.isRequired ? ", required" : "")
             lines.append("setting     \(setting.name): \(setting.kind.rawValue)\(value)\(setting.summary.map { "; " + $0 } ?? "")")
         }
         let loads = manifest.conformance?.loads ?? []

@@ -8,9 +8,9 @@ import PortolanJSON
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the plugins that were found, and what is wrong with them.",
-        discussion: "No library is opened: what a manifest promises is what is shown.")
+        discussion: "No library is opened; the list shows what the manifests say.")
 
-    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
     var isJSON = false
 
     func run() throws {

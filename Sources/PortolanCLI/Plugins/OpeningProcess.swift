@@ -51,7 +51,7 @@ final class OpeningHelper {
     ///   returns.
     init(_ problem: () -> String?) throws(Failure) {
         var (request, answer): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&request) == 0, unsafe pipe(&answer) == 0 else { throw Failure(.noResources, "no pipe can be made") }
+        guard unsafe pipe(&request) == 0, unsafe pipe(&answer) == 0 else { throw Failure(.noResources, "no pipe can be created") }
         for end in request + answer { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let child = fork()
         if child == 0 {
@@ -59,7 +59,7 @@ final class OpeningHelper {
             Self.serve(request[0], answer[1], problem)
         }
         for end in [request[0], answer[1]] { close(end) }
-        guard child > 0 else { throw Failure(.noResources, "no process can be made") }
+        guard child > 0 else { throw Failure(.noResources, "no process can be created") }
         (requests, answers) = (request[1], answer[0])
     }
 
@@ -82,7 +82,7 @@ final class OpeningHelper {
     /// Why opening the plugin does not return; `nil` if it returns. This process must not open a plugin that ends the
     /// other process.
     var problem: String? {
-        let gone = "opening the library ended the process that watches over it; mend that, and start 'plugins watch' again"
+        let gone = "opening the library ended the process that supervises it; correct the library, and start 'plugins watch' again"
         var byte: UInt8 = 1
         guard unsafe write(requests, &byte, 1) == 1 else { return gone }
         var answer: [UInt8] = []

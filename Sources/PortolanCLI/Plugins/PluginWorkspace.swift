@@ -36,7 +36,7 @@ final class PluginWorkspace {
         do throws(SystemError) {
             changes = try FolderWatch(of: folders)
         } catch {
-            throw Failure(.noResources, "the folder can't be watched: \(error); end some of what watches files")
+            throw Failure(.noResources, "the folder can't be watched: \(error); end other programs that watch files")
         }
         // The watch started before the first look at the files, so no later change is missed.
         _ = changes.wait(atMost: 0)
@@ -96,7 +96,7 @@ final class PluginWorkspace {
         }
         let name = "\(plugin.identifier) \(plugin.manifest.version)"
         let words =
-            problem.map { "\(plugin.identifier): not \(isOpen ? "reloaded, \(plugin.manifest.version) goes on serving" : "opened"): \($0)" }
+            problem.map { "\(plugin.identifier): not \(isOpen ? "reloaded, \(plugin.manifest.version) keeps serving" : "opened"): \($0)" }
             ?? "\(name): \(event), serves \(plugin.manifest.schemes.shortWords)"
         try StandardOutput.write(PlainText.line(([words] + warnings.map { "warning: \($0)" }).joined(separator: "; ")) + "\n")
     }

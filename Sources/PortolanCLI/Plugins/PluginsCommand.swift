@@ -9,9 +9,9 @@ struct PluginsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "plugins", abstract: "Show the installed plugins, and what is wrong with them.",
         discussion: """
-            Plugins are looked for in the folders of PORTOLAN_PLUGIN_PATH, in portolan/plugins of $XDG_DATA_HOME (or ~/.local/share), in
-            /usr/local/lib/portolan/plugins and /usr/lib/portolan/plugins, and in plugins beside the executable. Each lies in a folder of its own, as
-            NAME/NAME.plugin.json with its library.
+            The command looks for plugins in the folders of PORTOLAN_PLUGIN_PATH, in portolan/plugins of $XDG_DATA_HOME (or ~/.local/share), in
+            /usr/local/lib/portolan/plugins and /usr/lib/portolan/plugins, and in the folder plugins beside the executable. Each plugin has its own
+            folder: NAME/NAME.plugin.json with its library.
             """,
         subcommands: [ListCommand.self, InspectCommand.self, ValidateCommand.self, WatchCommand.self, SchemaCommand.self],
         defaultSubcommand: ListCommand.self)
@@ -21,7 +21,7 @@ struct PluginsCommand: ParsableCommand {
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "schema", abstract: "Print the JSON Schema of a plugin's manifest.")
 
-    @Flag(name: .customLong("json"), help: "Print it on one line.")
+    @Flag(name: .customLong("json"), help: "Print the schema on one line.")
     var isJSON = false
 
     func run() throws {

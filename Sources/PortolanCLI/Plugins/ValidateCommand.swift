@@ -9,8 +9,8 @@ struct ValidateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate", abstract: "Check that plugins can be used: manifest, permissions, digest, library, and that they start.",
         discussion: """
-            Each library is opened in a process of its own, and an instance is started with the values that the manifest and the policy give it. What does
-            not come back within 20 seconds is not valid.
+            Each library is opened in its own process, and an instance is started with the values from the manifest and the policy. A plugin that does
+            not start within 20 seconds is not valid.
             """
     )
 
@@ -19,7 +19,7 @@ struct ValidateCommand: ParsableCommand {
         completion: .file())
     var plugins: [String] = []
 
-    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
     var isJSON = false
 
     func run() throws {
@@ -84,7 +84,7 @@ struct Verdict {
         let warnings = plugin.warnings.map(\.description)
         guard try plugin.readingConformance().manifest.conformance == nil else { return warnings }
         return warnings + [
-            "\(plugin.manifestPath): MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged"
+            "\(plugin.manifestPath): MANIF-05: no conformance section describes the results of its URLs; write one for 'portolan check'"
         ]
     }
 
@@ -118,7 +118,7 @@ enum PluginArgument {
             // An unreadable manifest does not show which plugin it belongs to.
             if !catalogue.strays.isEmpty, FileSystem.kind(at: argument) == nil {
                 let strays = catalogue.strays.map(\.description).joined(separator: "; ")
-                throw Failure(.pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of those that can't be read: \(strays)")
+                throw Failure(.pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of these, which can't be read: \(strays)")
             }
         }
         return try Failure.explaining { () throws(PluginProblem) in try catalogue.plugin(at: argument) }

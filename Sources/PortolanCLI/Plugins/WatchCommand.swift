@@ -7,28 +7,28 @@ import PortolanJSON
 /// `portolan plugins watch`
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch", abstract: "Reload a plugin each time that it is built, and say what is wrong with it.",
+        commandName: "watch", abstract: "Reload a plugin after each build, and report its problems.",
         discussion: """
-            For development. The plugin is opened and judged as 'validate' does it, and again whenever its manifest or library changes; a build that is
-            broken leaves the one before serving. With a URL, that is loaded after each time. Ends at Ctrl-C.
+            For development. The plugin is opened and validated as with 'validate', and again whenever its manifest or library changes. If a build
+            is broken, the build before it keeps serving. With a URL, the URL is loaded each time. Ctrl-C ends the command.
             """)
 
     @Argument(help: ArgumentHelp("A folder or a manifest, or an installed plugin's identifier.", valueName: "path"), completion: .file())
     var path = "."
 
-    @Argument(help: "What to load after each change.")
+    @Argument(help: "The URL to load after each change.")
     var url: String?
 
     @Option(
         name: .customLong("changes"),
-        help: ArgumentHelp("End after so many changes, with exit status 107 where the last build cannot be used.", valueName: "n"))
+        help: ArgumentHelp("End after this many changes, with exit status 107 if the last build cannot be used.", valueName: "n"))
     var limit: Int?
 
-    @Flag(name: .customLong("json"), help: "Print each event as JSON, on a line of its own.")
+    @Flag(name: .customLong("json"), help: "Print the events as JSON, one per line.")
     var isJSON = false
 
     func validate() throws {
-        if let limit, limit < 0 { throw ValidationError("--changes is a number of changes, 0 or more") }
+        if let limit, limit < 0 { throw ValidationError("--changes: write a number, 0 or more") }
     }
 
     func run() throws {

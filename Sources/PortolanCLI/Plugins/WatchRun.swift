@@ -46,12 +46,12 @@ extension WatchRun.WatchRunResult {
         case .failure(let error): return PlainText.line("\(url): \(error.name): \(error.words)") + "\n"
         case .success(let (body, response)):
             let status = response.status.map { "\($0.code) " } ?? ""
-            let type = response.mimeType?.description ?? "of no type"
+            let type = response.mimeType?.description ?? "no type"
             let head = "\(url): \(status)\(type), \(body.count) byte\(body.count == 1 ? "" : "s") in \(milliseconds) ms"
             var lines = [head]
             if let shown = Self.shown(body) {
                 lines += shown.split(separator: "\n").map { "    \($0)" }
-                if body.count > Self.bodyLimit { lines.append("    … and \(body.count - Self.bodyLimit) bytes more") }
+                if body.count > Self.bodyLimit { lines.append("    … and \(body.count - Self.bodyLimit) more bytes") }
             }
             return lines.map { PlainText.line($0) + "\n" }.joined()
         }

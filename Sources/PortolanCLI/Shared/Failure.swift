@@ -25,8 +25,8 @@ struct Failure: Error, Equatable, Sendable {
     /// be the one that serves the scheme.
     func mentioning(_ strays: [PluginProblem]) -> Failure {
         guard status == .unsupportedScheme, let message, let first = strays.first else { return self }
-        let others = strays.count > 1 ? "; 'portolan plugins list' names \(strays.count - 1) more" : ""
-        return Failure(status, "\(message); what is installed cannot all be used: \(first)\(others)", code: code)
+        let others = strays.count > 1 ? "; 'portolan plugins list' shows \(strays.count - 1) more" : ""
+        return Failure(status, "\(message); an installed plugin cannot be used: \(first)\(others)", code: code)
     }
 
     /// The reader of the output has gone, so nothing is reported.

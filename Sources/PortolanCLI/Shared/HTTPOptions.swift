@@ -8,7 +8,7 @@ struct HTTPOptions: ParsableArguments {
     @Option(
         name: .customLong("connect-timeout"),
         help: ArgumentHelp(
-            "Give up on a connection that takes longer than this, from the name's look-up to the end of the TLS handshake; 30 without it, or with 0.",
+            "Fail if a connection takes longer than this, from the name look-up to the end of the TLS handshake. Without it, and with 0: 30.",
             valueName: "seconds"), transform: Seconds.init(parsing:))
     var connectTimeout: Seconds?
 
@@ -26,25 +26,25 @@ struct HTTPOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("E"), .customLong("cert")], parsing: .unconditional,
-        help: ArgumentHelp("Show this certificate to servers that ask for one.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("Send this certificate to servers that ask for one.", valueName: "file"), completion: .file())
     var certificate: String?
 
     @Option(
         name: .customLong("key"), parsing: .unconditional,
-        help: ArgumentHelp("The certificate's key, where it is not in the same file.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("The certificate's private key, if it is not in the same file.", valueName: "file"), completion: .file())
     var key: String?
 
     @Option(
-        name: .customLong("pass"), parsing: .unconditional, help: ArgumentHelp("What the key is encrypted with.", valueName: "passphrase"))
+        name: .customLong("pass"), parsing: .unconditional, help: ArgumentHelp("The passphrase of an encrypted key.", valueName: "passphrase"))
     var passphrase: String?
 
-    @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Trust every server, whoever it is.")
+    @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Trust every server: do not check its certificate.")
     var trustsEveryServer = false
 
     @Option(
         name: [.customShort("x"), .customLong("proxy")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Connect through this proxy, '[http://|https://|socks5://|socks5h://]host[:port]', instead of those that the environment names; '' for none.",
+            "Connect through this proxy, '[http://|https://|socks5://|socks5h://]host[:port]', instead of the environment's proxies; '' for none.",
             valueName: "url"))
     var proxy: String?
 
@@ -55,16 +55,16 @@ struct HTTPOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("U"), .customLong("proxy-user")], parsing: .unconditional,
-        help: ArgumentHelp("Answer a proxy that asks for a user name and password with these.", valueName: "user:password"))
+        help: ArgumentHelp("The user name and password for a proxy that asks for them.", valueName: "user:password"))
     var proxyUser: String?
 
     func validate() throws {
         if certificate == nil, key != nil || passphrase != nil {
-            throw ValidationError("--key and --pass belong to --cert; name the certificate")
+            throw ValidationError("--key and --pass need --cert; name the certificate with it")
         }
         if let proxyUser, !proxyUser.contains(":") { throw ValidationError("--proxy-user: write user:password") }
         if proxy == nil, let directHosts, directHosts != "*" {
-            throw ValidationError("--noproxy names exceptions of --proxy; those of the environment's proxies stand in no_proxy")
+            throw ValidationError("--noproxy names exceptions to --proxy; the variable no_proxy names exceptions to the environment's proxies")
         }
     }
 

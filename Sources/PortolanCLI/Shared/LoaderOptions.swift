@@ -8,16 +8,16 @@ struct LoaderOptions: ParsableArguments {
     @Option(
         name: .customLong("plugin"), parsing: .singleValue,
         help: ArgumentHelp(
-            "Load this plugin, a library, manifest or folder; may be given several times, the last is asked first.", valueName: "path"),
+            "Load this plugin: a library, a manifest or a folder. May be repeated; the last plugin is asked first.", valueName: "path"),
         completion: .file())
     var plugins: [String] = []
 
     @Option(
         name: .customLong("setting"), parsing: .singleValue,
-        help: ArgumentHelp("Set a plugin up; may be given several times.", valueName: "identifier:name=value"))
+        help: ArgumentHelp("Set a setting of a plugin. May be repeated.", valueName: "identifier:name=value"))
     var settings: [PluginSettingArgument] = []
 
-    @Flag(name: .customLong("no-plugins"), help: "Look for no installed plugins.")
+    @Flag(name: .customLong("no-plugins"), help: "Do not look for installed plugins.")
     var ignoresInstalled = false
 
     @OptionGroup var replay: ReplayOptions

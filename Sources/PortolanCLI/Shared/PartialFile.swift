@@ -36,11 +36,11 @@ struct PartialFile: Sendable {
         }
         path = Self.temporaryPath(beside: finalPath)
         switch kind {
-        case .directory, .special: throw Failure(.writeFailed, "'\(target)' is no regular file")
+        case .directory, .special: throw Failure(.writeFailed, "'\(target)' is not a regular file")
         case .regular where !FileSystem.isWritable(finalPath):
-            throw Failure(.writeFailed, "cannot write '\(target)': it may not be changed")
+            throw Failure(.writeFailed, "cannot write '\(target)': the file is not writable")
         case .regular where FileSystem.isSticky(finalPath):
-            throw Failure(.writeFailed, "cannot write '\(target)': in this folder only its owner may replace it (sticky bit)")
+            throw Failure(.writeFailed, "cannot write '\(target)': only its owner may replace it in this folder (sticky bit)")
         case .regular, nil: break
         }
         do throws(SystemError) {
@@ -82,10 +82,10 @@ struct PartialFile: Sendable {
             throw Failure(.writeFailed, "cannot write '\(finalPath)': \(error)")
         }
         if !lost.isEmpty {
-            Diagnostics.warn("the new '\(finalPath)' could not keep of the old one: \(lost.joined(separator: ", "))")
+            Diagnostics.warn("the new '\(finalPath)' lost properties of the old file: \(lost.joined(separator: ", "))")
         }
         if let count = replaced?.nameCount, count > 1 {
-            Diagnostics.warn("'\(finalPath)' was one of \(count) names of a file (hard links); under the others it has the old contents")
+            Diagnostics.warn("'\(finalPath)' was one of \(count) hard links to a file; the others keep the old contents")
         }
     }
 

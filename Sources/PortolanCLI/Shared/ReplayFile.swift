@@ -18,11 +18,11 @@ final class ReplayFile: Sendable {
     init(_ path: String, mode: ReplayHandler.Mode, speed: Double?, keepsSecrets: Bool = false) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
-        for problem in recording.problems.prefix(3) { Diagnostics.warn("--replay: '\(path)': \(problem); it is passed over") }
-        if recording.problems.count > 3 { Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more can't be read") }
+        for problem in recording.problems.prefix(3) { Diagnostics.warn("--replay: '\(path)': \(problem); it is skipped") }
+        if recording.problems.count > 3 { Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more entries can't be read") }
         let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
         guard let form = recording.form ?? named else {
-            throw Failure(.usage, "--replay: the name of '\(path)', which is to be written, has to end in .har or .json")
+            throw Failure(.usage, "--replay: '\(path)' will be written, so its name has to end in .har or .json")
         }
         if mode != .strict { try Self.probe(path) }
         (self.path, self.mode, self.form, self.keepsSecrets) = (path, mode, form, keepsSecrets)
@@ -33,13 +33,13 @@ final class ReplayFile: Sendable {
     /// Checks whether the file is writable, before any load for it.
     private static func probe(_ path: String) throws(Failure) {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
-            throw Failure(.writeFailed, "--replay: '\(path)' is no regular file, and a recording is replaced as a whole; name one")
+            throw Failure(.writeFailed, "--replay: '\(path)' is not a regular file, and only a regular file can be replaced by a recording; name one")
         }
         try PartialFile.probe(path)
     }
 
     private static func read(_ path: String) throws(Failure) -> Recording {
-        guard let place = LocalPath(path) else { throw Failure(.unreadable, "--replay: the name of the file holds what no name may") }
+        guard let place = LocalPath(path) else { throw Failure(.unreadable, "--replay: the name of the file contains a NUL, or is empty") }
         let bytes: [UInt8]
         do throws(LoadError) {
             bytes = try RegularFile(at: place).contents(atMost: Recording.largestFile + 1)
@@ -49,7 +49,7 @@ final class ReplayFile: Sendable {
         do throws(RecordingError) {
             return try Recording(parsing: bytes)
         } catch {
-            throw Failure(.unreadable, "--replay: '\(path)' is no recording that can be played: \(error)")
+            throw Failure(.unreadable, "--replay: '\(path)' is not a recording that can be replayed: \(error)")
         }
     }
 
@@ -59,12 +59,12 @@ final class ReplayFile: Sendable {
         let recording = handler.recording
         guard recording.count > count else { return }
         if mode == .record, !recording.hasAnswers, FileSystem.kind(at: path) != nil {
-            return Diagnostics.warn("--replay: nothing was answered; '\(path)' stays as it was")
+            return Diagnostics.warn("--replay: no request got a response; '\(path)' is unchanged")
         }
         guard mode == .fill else { return try write(recording) }
         let lock = FolderLock(ofFolderWith: path)
         defer { lock?.release() }
-        if lock == nil { Diagnostics.warn("--replay: '\(path)' could not be locked; what other processes add to it now may be lost") }
+        if lock == nil { Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now may be lost") }
         try write(merged(recording))
     }
 
@@ -82,7 +82,7 @@ final class ReplayFile: Sendable {
         guard file.bytes.count <= Recording.largestFile else {
             throw Failure(
                 .tooLarge,
-                "--replay: '\(path)' would have \(file.bytes.count) bytes, and \(Recording.largestFile) are the limit; it stays as it was")
+                "--replay: '\(path)' would have \(file.bytes.count) bytes, and the limit is \(Recording.largestFile); the file is unchanged")
         }
         if let omission = file.omission { Diagnostics.warn("--replay: '\(path)': \(omission)") }
         try PartialFile.write(file.bytes, to: path, isPrivate: true)

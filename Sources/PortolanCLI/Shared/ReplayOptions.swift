@@ -8,27 +8,27 @@ struct ReplayOptions: ParsableArguments {
     @Option(
         name: .customLong("replay"),
         help: ArgumentHelp(
-            "Answer from a recording instead of loading: one of --trace, .har or .json, or a browser's HTTP Archive.", valueName: "file"),
+            "Take responses from a recording instead of loading: a .har or .json file of --trace, or a browser's HTTP Archive.", valueName: "file"),
         completion: .file())
     var path: String?
 
     @Option(
         name: .customLong("replay-mode"),
         help: ArgumentHelp(
-            "What happens to requests that the recording has no answer for: with strict they fail; with fill they are loaded, and added to the file. "
-                + "With record everything is loaded, and the file is written anew.", valueName: "strict|fill|record"), transform: Self.mode)
+            "What to do with a request that has no response in the recording: strict fails, fill loads it and adds it to the file. "
+                + "record loads every request, and rewrites the file.", valueName: "strict|fill|record"), transform: Self.mode)
     var mode: ReplayHandler.Mode?
 
     @Option(
         name: .customLong("replay-speed"),
-        help: ArgumentHelp("Answer in the recorded time, or so many times as fast; without it at once.", valueName: "factor"))
+        help: ArgumentHelp("Send the responses at the recorded speed (1), or this many times as fast; without it, at once.", valueName: "factor"))
     var speed: Double?
 
     @Flag(
         name: .customLong("keep-secrets"),
         help: ArgumentHelp(
-            "Keep in the files of --replay and --trace what looks like a secret by its name: fields (Authorization, Cookie, …), query parameters, "
-                + "members of forms and JSON. Passwords in URLs are left out all the same."))
+            "Keep values whose names suggest a secret in the files of --replay and --trace: fields (Authorization, Cookie, …), query parameters, "
+                + "members of forms and JSON. Passwords in URLs are never written."))
     var keepsSecrets = false
 
     private static func mode(_ name: String) throws -> ReplayHandler.Mode {
@@ -38,7 +38,7 @@ struct ReplayOptions: ParsableArguments {
 
     func validate() throws {
         if path == nil, mode != nil || speed != nil { throw ValidationError("--replay-mode and --replay-speed need --replay FILE") }
-        if let speed, !(0.001...1_000_000).contains(speed) { throw ValidationError("--replay-speed: a factor from 0.001 to 1000000") }
+        if let speed, !(0.001...1_000_000).contains(speed) { throw ValidationError("--replay-speed: write a factor from 0.001 to 1000000") }
     }
 
     func open() throws(Failure) -> ReplayFile? {

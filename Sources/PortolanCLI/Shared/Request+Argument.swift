@@ -11,10 +11,10 @@ extension Request {
         } catch {
             guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error) }
             let path = FileSystem.resolved(argument) ?? argument
-            let proposal = path.hasPrefix("/") ? "'file://\(PercentEncoding.encodePath(path))'" : "'file:///' and its path from the root"
+            let proposal = path.hasPrefix("/") ? "'file://\(PercentEncoding.encodePath(path))'" : "'file://' and its absolute path"
             throw Failure(
                 error,
-                message: "'\(UserInformation.removed(from: argument, includingReferences: true))' is no URL; for a file, write \(proposal)")
+                message: "'\(UserInformation.removed(from: argument, includingReferences: true))' is not a URL; for a file, write \(proposal)")
         }
     }
 }

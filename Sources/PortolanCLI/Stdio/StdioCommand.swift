@@ -6,9 +6,9 @@ import Portolan
 /// `portolan stdio`
 struct StdioCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stdio", abstract: "Serve requests from standard input, one JSON value a line, for programs in other languages.",
+        commandName: "stdio", abstract: "Serve requests from standard input, one JSON value per line, for programs in other languages.",
         discussion: """
-            One request a line, one answer a line, in any order; ends when the input has ended and all answers are out.
+            Each line is a request, and gets one response line; the order may differ. Ends when the input ends and all responses are written.
               {"id":1,"url":"data:,Hello"}
               {"id":2,"op":"capabilities"}
               {"id":3,"op":"parseMimeType","value":"Text/HTML; charset=utf-8"}

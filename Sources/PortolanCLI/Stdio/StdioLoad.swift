@@ -29,7 +29,7 @@ final class StdioLoad: LoadDelegate {
                 guard outcome.earlierParts.count < Self.partLimit else {
                     outcome.error = LoadError(
                         .limitExceeded,
-                        message: "the body has more than \(Self.partLimit) parts, the limit of one answer; use 'portolan get'")
+                        message: "the body has more than \(Self.partLimit) parts, the limit of one response line; use 'portolan get'")
                     return .stopped
                 }
                 outcome.earlierParts.append(StdioOutcome.Part(response: earlier, body: outcome.body))
@@ -47,7 +47,7 @@ final class StdioLoad: LoadDelegate {
             outcome.withLock { outcome in
                 guard outcome.earlierBytes + outcome.body.count + bytes.count <= bodyLimit else {
                     outcome.error = LoadError(
-                        .limitExceeded, message: "the body is larger than \(bodyLimit) bytes, the limit of one answer; use 'portolan get'")
+                        .limitExceeded, message: "the body is larger than \(bodyLimit) bytes, the limit of one response line; use 'portolan get'")
                     return .stopped
                 }
                 unsafe outcome.body.append(contentsOf: bytes)

@@ -18,7 +18,7 @@ struct StdioLoadRequest: Sendable {
         guard let url = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
         var request = try Request(url)
         if let name = try json.string("method") {
-            guard let method = HTTPRequest.Method(name) else { throw LoadError(.badRequest, message: "\(QuotedText(name)) is no method") }
+            guard let method = HTTPRequest.Method(name) else { throw LoadError(.badRequest, message: "\(QuotedText(name)) is not a method") }
             request.method = method
         }
         request.fields = try Self.fields(json["headers"])
@@ -39,10 +39,11 @@ struct StdioLoadRequest: Sendable {
                 guard case .array(let texts) = pair, texts.count == 2, case .string(let name) = texts[0], case .string(let value) = texts[1]
                 else { throw LoadError(.badRequest, message: "each of 'headers' has to be a pair of strings, [\"Name\",\"value\"]") }
                 guard let fieldName = HTTPField.Name(name) else {
-                    throw LoadError(.badRequest, message: "\(QuotedText(name)) is no header's name")
+                    throw LoadError(.badRequest, message: "\(QuotedText(name)) is not a header name")
                 }
                 guard let field = HTTPField(name: fieldName, latin1: value) else {
-                    throw LoadError(.badRequest, message: "the value of the header '\(name)' holds what no value may")  // it may be secret
+                    // The value may be secret.
+                    throw LoadError(.badRequest, message: "the value of the header '\(name)' contains a character that no header may contain")
                 }
                 fields.append(field)
             }
@@ -57,10 +58,10 @@ struct StdioLoadRequest: Sendable {
         case (let text?, nil): return .text(text)
         case (nil, let base64?):
             guard let bytes = Data(base64Encoded: base64) else {
-                throw LoadError(.badRequest, message: "the member 'bodyBase64' is no base64 (RFC 4648 §4, with padding)")
+                throw LoadError(.badRequest, message: "the member 'bodyBase64' is not base64 (RFC 4648 §4, with padding)")
             }
             return .bytes(Array(bytes))
-        case (.some, .some): throw LoadError(.badRequest, message: "'body' and 'bodyBase64' exclude each other")
+        case (.some, .some): throw LoadError(.badRequest, message: "'body' and 'bodyBase64' cannot be combined")
         }
     }
 
@@ -77,7 +78,7 @@ struct StdioLoadRequest: Sendable {
             throw LoadError(
                 .badRequest,
                 message:
-                    "\(QuotedText(mode)) is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached")
+                    "\(QuotedText(mode)) is not a cache mode; the modes are default, reload, no-store, no-cache, force-cache and only-if-cached")
         }
     }
 
@@ -87,7 +88,7 @@ struct StdioLoadRequest: Sendable {
         case "follow": return .follow
         case "manual": return .manual
         case "error": return .error
-        default: throw LoadError(.badRequest, message: "\(QuotedText(mode)) is no redirect mode; there are follow, manual and error")
+        default: throw LoadError(.badRequest, message: "\(QuotedText(mode)) is not a redirect mode; the modes are follow, manual and error")
         }
     }
 

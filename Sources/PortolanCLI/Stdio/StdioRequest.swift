@@ -19,7 +19,7 @@ enum StdioRequest {
     /// - Throws: ``LoadError/Code/badRequest`` for a malformed request, ``LoadError/Code/notOffered`` for an unknown
     ///   operation.
     init(_ json: JSONValue) throws(LoadError) {
-        guard case .object = json else { throw LoadError(.badRequest, message: "a request is a JSON object") }
+        guard case .object = json else { throw LoadError(.badRequest, message: "a request has to be a JSON object") }
         switch try json.string("op") ?? "load" {
         case "load": self = .load(try StdioLoadRequest(json))
         case "capabilities": self = .capabilities
@@ -30,7 +30,7 @@ enum StdioRequest {
         case let operation:
             throw LoadError(
                 .notOffered,
-                message: "there is no operation \(QuotedText(operation)); there are: \(Self.operations.joined(separator: ", "))")
+                message: "there is no operation \(QuotedText(operation)); the operations are: \(Self.operations.joined(separator: ", "))")
         }
     }
 
@@ -56,7 +56,7 @@ enum StdioRequest {
         for name in names {
             guard case .string(let text) = name, let store = StdioStore(rawValue: text) else {
                 let all = StdioStore.allCases.map(\.rawValue).joined(separator: ", ")
-                throw LoadError(.badRequest, message: "a name in 'what' is none of \(all)")
+                throw LoadError(.badRequest, message: "a name in 'what' is not one of \(all)")
             }
             stores.insert(store)
         }

@@ -6,9 +6,9 @@ import PortolanJSON
 
 /// `portolan version`
 struct VersionCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the version and the schemes that are served.")
+    static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the version and the supported schemes.")
 
-    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    @Flag(name: .customLong("json"), help: "Print JSON, on one line.")
     var isJSON = false
 
     @OptionGroup var loader: LoaderOptions

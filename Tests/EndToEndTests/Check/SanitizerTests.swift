@@ -87,10 +87,10 @@ struct SanitizerTests {
         try program.copyManifest("LibMagic")
         for (arguments, variables, status, words) in [
             (["memory"], ["PATH": "/nonexistent"], 105, "there is no 'valgrind' in the PATH; install it"),
-            (["data:"], [:], 2, "of 'data:' the handler is part of this command"),
-            (["\(program.path)/LibMagic"], [:], 2, "the handler is part of this command"),
+            (["data:"], [:], 2, "the handler of 'data:' is part of this command"),
+            (["\(program.path)/LibMagic"], [:], 2, "/LibMagic' is part of this command"),
             (["memory", "--in-process"], [:], 2, "leave out --in-process"),
-            (["memory", "--filter", "MEM"], [:], 2, "is judged by --sanitizer, during the checks that --filter names"),
+            (["memory", "--filter", "MEM"], [:], 2, "is checked by --sanitizer, during the checks that --filter names"),
         ] as [([String], [String: String], Int32, String)] {
             let outcome = try program.run(["check", "--sanitizer"] + arguments, with: variables)
             #expect(

@@ -14,8 +14,8 @@ import Testing
         arguments: [
             (["nosuch://x"], Int32(1), "portolan: no handler takes 'nosuch:' URLs; known schemes: data, file"),
             (["x"], 3, "portolan: bad URL \"x\""),
-            (["/nosuch/a b%?"], 3, "portolan: '/nosuch/a b%?' is no URL; for a file, write 'file:///nosuch/a%20b%25%3F'"),
-            (["./nosuch"], 3, "portolan: './nosuch' is no URL; for a file, write 'file:///' and its path from the root"),
+            (["/nosuch/a b%?"], 3, "portolan: '/nosuch/a b%?' is not a URL; for a file, write 'file:///nosuch/a%20b%25%3F'"),
+            (["./nosuch"], 3, "portolan: './nosuch' is not a URL; for a file, write 'file://' and its absolute path"),
             (["http://a b"], 3, "portolan: bad URL \"http://a b\""),
             (["data:x"], 3, "portolan: "),
             (["data:;base64,a"], 3, "portolan: the data: URL says ;base64"),
@@ -29,19 +29,19 @@ import Testing
             ([], 2, "portolan: Missing expected argument"),
             (["--nosuch", "data:,x"], 2, "portolan: Unknown option '--nosuch'"),
             (["-u", "nobody", "data:,x"], 2, "portolan: -u: write user:password"),
-            (["-H", "s3cr3t", "data:,x"], 2, "portolan: -H: this is no field; write 'Name: value' (see"),
-            (["-H", "a b: s3cr3t", "data:,x"], 2, "portolan: -H: 'a b' is no field's name; write 'Name: value' (see"),
-            (["-H", "Authorization: Bearer s3cr3t\nx", "data:,x"], 2, "portolan: -H: the value of 'Authorization' holds what"),
-            (["-X", "A B", "data:,x"], 2, "portolan: -X: 'A B' is no method"),
-            (["-I", "-d", "x", "data:,x"], 2, "portolan: -I and -d exclude each other"),
-            (["-O", "-o", "a", "data:,x"], 2, "portolan: -o and -O exclude each other"),
+            (["-H", "s3cr3t", "data:,x"], 2, "portolan: -H: this is not a field; write 'Name: value' (see"),
+            (["-H", "a b: s3cr3t", "data:,x"], 2, "portolan: -H: 'a b' is not a field name; write 'Name: value' (see"),
+            (["-H", "Authorization: Bearer s3cr3t\nx", "data:,x"], 2, "portolan: -H: the value of 'Authorization' contains a character"),
+            (["-X", "A B", "data:,x"], 2, "portolan: -X: 'A B' is not a method"),
+            (["-I", "-d", "x", "data:,x"], 2, "portolan: -I and -d cannot be combined"),
+            (["-O", "-o", "a", "data:,x"], 2, "portolan: -o and -O cannot be combined"),
             (["-o", "a", "data:,x", "data:,y"], 2, "portolan: -o takes the body of one URL"),
             (["--max-time", "1e10", "data:,x"], 2, "portolan: The value '1e10' is invalid for '--max-time <seconds>': write a number of"),
             (["--max-time", "nan", "data:,x"], 2, "portolan: The value 'nan' is invalid for '--max-time <seconds>': write"),
             (["--connect-timeout", "x", "data:,x"], 2, "portolan: The value 'x' is invalid for"),
             (["--retry", "-1", "data:,x"], 2, "portolan: "), (["--retry-delay", "-1", "data:,x"], 2, "portolan: "),
             (["-T", "nosuch", "http://127.0.0.1:1/"], 26, "portolan: cannot read 'nosuch': "),
-            (["-T", "x", "-d", "x", "data:,x"], 2, "portolan: -T excludes -d and -I"),
+            (["-T", "x", "-d", "x", "data:,x"], 2, "portolan: -T cannot be combined with -d or -I"),
             (["--max-redirects", "-1", "data:,x"], 2, "portolan: "),
         ] as [([String], Int32?, String)])
     func failureIsOneLineAndAnExitStatus(arguments: [String], status: Int32?, line: String) throws {
@@ -56,6 +56,6 @@ import Testing
 
     @Test func controlCharactersAreEscapedInErrors() throws {
         let outcome = try program.run("get", "-X", "a\u{1B}[31m\nb", "data:,x")
-        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help get')"#])
+        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is not a method (see 'portolan help get')"#])
     }
 }

@@ -50,7 +50,7 @@ import Testing
         #expect(outcome.status == 0 && outcome.text == "0:0 744\nnew", "\(outcome)")
         #expect(outcome.errors.count == 1)
         #expect(
-            outcome.errors.first?.hasSuffix("/f' could not keep of the old one: owner 65534, group 12, the permission bits 07000") == true,
+            outcome.errors.first?.hasSuffix("/f' lost properties of the old file: owner 65534, group 12, the permission bits 07000") == true,
             "\(outcome.errors)")
     }
 
@@ -105,6 +105,6 @@ import Testing
     @Test func otherHardLinksKeepTheOldContentsWithAWarning() throws {
         let outcome = try program.runScript(#"printf old >f; ln f g; ln -s f l; "$portolan" get -o l data:,new; cat f g"#)
         #expect(outcome.text == "newold")
-        #expect(outcome.errors.count == 1 && outcome.errors.first?.contains("was one of 2 names") == true)
+        #expect(outcome.errors.count == 1 && outcome.errors.first?.contains("was one of 2 hard links") == true)
     }
 }

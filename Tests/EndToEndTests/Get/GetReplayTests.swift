@@ -96,7 +96,7 @@ import Testing
         let outcome = try program.run("get", "--replay", "loads.har", "--replay-mode", "fill", "data:,one", "data:,two")
         #expect(outcome.text == "onetwo" && outcome.status == 0)
         #expect(
-            outcome.errors == ["portolan: warning: --replay: 'loads.har': entry 2 (line 1:116) lacks 'request'; it is passed over"],
+            outcome.errors == ["portolan: warning: --replay: 'loads.har': entry 2 (line 1:116) lacks 'request'; it is skipped"],
             "\(outcome.errors)")
         #expect(program.contents(of: "loads.har")?.contains(#"{"mine":7}"#) == true)
         #expect(try program.run("get", "--replay", "loads.har", "data:,two", "data:,one").text == "twoone")
@@ -137,7 +137,7 @@ import Testing
         let before = program.contents(of: "loads.har")
         let outcome = try program.run(record + ["file:///nosuch/file"])
         #expect(outcome.status == 37)
-        #expect(outcome.errors.last == "portolan: warning: --replay: nothing was answered; 'loads.har' stays as it was")
+        #expect(outcome.errors.last == "portolan: warning: --replay: no request got a response; 'loads.har' is unchanged")
         #expect(program.contents(of: "loads.har") == before)
         // Without an existing recording, failures are recorded.
         #expect(try program.run("get", "--replay", "new.har", "--replay-mode", "record", "file:///nosuch/file").status == 37)
@@ -167,7 +167,7 @@ import Testing
         let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
         try program.makeFile("folder.har/x")
         for (path, words) in [
-            ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is no regular file"),
+            ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is not a regular file"),
         ] {
             let outcome = try program.run("get", "--replay", path, "--replay-mode", "record", server.url())
             #expect(outcome.status == 23 && outcome.errors.first?.contains(words) == true, "\(outcome.errors)")
@@ -217,20 +217,20 @@ import Testing
     @Test func explainNamesTheReplayHandler() throws {
         #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
         let outcome = try program.run("explain", "--replay", "loads.json", "data:,one")
-        #expect(outcome.lines.last == "taken by org.portolan.replay")
+        #expect(outcome.lines.last == "served by org.portolan.replay")
     }
 
     @Test(arguments: [
         (["--replay", "nosuch.har"], 37, "--replay: "),
-        (["--replay", "broken.har"], 37, "'broken.har' is no recording that can be played: line 2:1: "),
-        (["--replay", "page.html"], 37, "'page.html' is no recording that can be played: "),
+        (["--replay", "broken.har"], 37, "'broken.har' is not a recording that can be replayed: line 2:1: "),
+        (["--replay", "page.html"], 37, "'page.html' is not a recording that can be replayed: "),
         (
             ["--replay", "x.txt", "--replay-mode", "fill"], 2,
-            "--replay: the name of 'x.txt', which is to be written, has to end in .har or .json"
+            "--replay: 'x.txt' will be written, so its name has to end in .har or .json"
         ),
         (["--replay-mode", "fill"], 2, "--replay-mode and --replay-speed need --replay FILE"),
         (["--replay", "broken.har", "--replay-mode", "all"], 2, "write strict, fill or record"),
-        (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: a factor from 0.001 to 1000000"),
+        (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: write a factor from 0.001 to 1000000"),
         (["--replay", ".", "--replay-mode", "fill"], 37, "--replay: "),
     ])
     func invalidReplayOptionsAreReported(arguments: [String], status: Int32, words: String) throws {

@@ -22,7 +22,7 @@ import Testing
         let outcome = try run("-O -C - file:///nosuch/name", after: preparation)
         #expect(outcome.status == 23)
         #expect(
-            outcome.errors.count == 1 && outcome.errors.first?.contains("-O goes on with a regular file alone") == true, "\(outcome.errors)"
+            outcome.errors.count == 1 && outcome.errors.first?.contains("-O continues only regular files") == true, "\(outcome.errors)"
         )
     }
 

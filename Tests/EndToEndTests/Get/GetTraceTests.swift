@@ -214,7 +214,7 @@ import Testing
     @Test func htmlTraceShowsEachLoad() throws {
         #expect(try program.run("get", "--trace", "loads.html", "data:,%3Cscript%3E", "data:none").status == 3)
         let text = try #require(program.contents(of: "loads.html"))
-        #expect(text.components(separatedBy: "<svg ").count == 3 && text.contains("answer  failed: "))
+        #expect(text.components(separatedBy: "<svg ").count == 3 && text.contains("response  failed: "))
         #expect(!text.contains("<script") && text.hasSuffix("</html>\n"))
     }
 

@@ -62,7 +62,7 @@ import Testing
         let passphrase = ["--pass", servers.clientKeyPassword]
         #expect(try program.run(["get", "--fail"] + authority + encrypted + passphrase + [url]).status == 0)
         let strict = try program.run(["get"] + authority + [servers.url(.apacheClientRequired, "/hello.txt")])
-        #expect(strict.errors.first?.contains("name one with --cert") == true, "\(strict.errors)")
+        #expect(strict.errors.first?.contains("name a certificate with --cert") == true, "\(strict.errors)")
         let locked = try program.run(["get", "--fail"] + authority + encrypted + ["--pass", "wr0ng"] + [url])
         #expect(locked.status == 58 && locked.errors.count == 1)
         #expect(!locked.errors.contains { $0.contains("wr0ng") })

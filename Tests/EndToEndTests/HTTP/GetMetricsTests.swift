@@ -28,7 +28,7 @@ import Testing
         #expect(words.map { $0[1] } == ["1", "2"])
         let address = "127.0.0.1:\(server.port)"
         #expect(rows.first?.contains("  http/1.1, new connection to \(address), ") == true)
-        #expect(rows.dropFirst().first?.contains("  http/1.1, connection used before to \(address), ") == true)
+        #expect(rows.dropFirst().first?.contains("  http/1.1, reused connection to \(address), ") == true)
         #expect(rows.dropFirst(2).first?.hasPrefix("* 5 bytes, 1 redirects, finished after ") == true)
     }
 

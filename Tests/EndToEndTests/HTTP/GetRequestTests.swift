@@ -83,7 +83,7 @@ import Testing
             [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.response("503 Busy", [], "busy").dropFirst())
         let other = try program.run("get", "--retry", "5", "-T", "-", "-H", "Expect:", busy.url(), input: "bytes")
         #expect(other.text == "busy")
-        #expect(other.errors == ["portolan: warning: not tried again: what was sent can be read only once"])
+        #expect(other.errors == ["portolan: warning: not tried again: the request's body can be read only once"])
     }
 
     @Test(arguments: [("http://h:99999/", 3), ("http://", 3), ("file:///etc/passwd", 1)])

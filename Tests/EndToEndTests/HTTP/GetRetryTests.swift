@@ -20,7 +20,7 @@ import Testing
         let server = try ScriptedServer(Self.busy, Self.busy, ScriptedServer.response("200 OK", [], "done"))
         let outcome = try program.run("get", "--retry", "3", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "done" && outcome.status == 0)
-        let reason = "portolan: warning: the answer for '\(server.url())' is 503 Service Unavailable; trying again in 0 s"
+        let reason = "portolan: warning: the response for '\(server.url())' is 503 Service Unavailable; trying again in 0 s"
         #expect(outcome.errors == ["\(reason) (1 of 3)", "\(reason) (2 of 3)"])
     }
 
@@ -37,7 +37,7 @@ import Testing
         let server = try ScriptedServer(ScriptedServer.response("429 Too Many Requests", ["Retry-After: 601"], "later"))
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", server.url())
         #expect(outcome.text == "later" && outcome.status == 0)
-        let reason = "the server wants 601 s to pass (Retry-After), and a try waits for 600 s at most"
+        let reason = "the server asks for a wait of 601 s (Retry-After), and a retry waits at most 600 s"
         #expect(outcome.errors == ["portolan: warning: not tried again: \(reason)"])
         #expect(server.connections.count == 1)
         #expect(try program.run("get", "-s", "--retry", "5", server.url()).errors.isEmpty)
@@ -59,7 +59,7 @@ import Testing
         let server = try ScriptedServer(Self.half)
         let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", "--max-time", "2", server.url())
         #expect(outcome.text == "half" && outcome.status == 28)
-        let warning = "portolan: warning: not tried again: a part of the body was written where it can't be taken back"
+        let warning = "portolan: warning: not tried again: a part of the body was already written, and can't be removed from the output"
         #expect(outcome.errors.first == warning && outcome.errors.count == 2, "\(outcome.errors)")
         #expect(server.connections.count == 1)
     }

@@ -33,13 +33,13 @@ import Testing
     }
 
     private var manifest: String { "\(program.path)/plugins/Template/Template.plugin.json" }
-    private let nobody = "no handler takes 'template:' URLs; known schemes: data, file, http, https; what is installed cannot all be used: "
+    private let nobody = "no handler takes 'template:' URLs; known schemes: data, file, http, https; an installed plugin cannot be used: "
 
     @Test func anInstalledPluginServes() throws {
         try program.installTemplate()
         #expect(try get(Self.url).text == "Hello, sea!\n")
         #expect(try program.run("version", with: search).lines.last == "schemes: data file http https template")
-        #expect(try program.run("explain", Self.url, with: search).lines.last == "taken by org.portolan.template")
+        #expect(try program.run("explain", Self.url, with: search).lines.last == "served by org.portolan.template")
         #expect(try program.run("stdio", input: "{\"url\":\"\(Self.url)\"}\n", with: search).text.contains("Hello, sea!"))
         #expect(try get("--no-plugins", Self.url).status == 1)
     }

@@ -56,7 +56,7 @@ struct OpeningProcessTests {
             """)
         let watch = try program.run("plugins", "watch", "forger", "--changes", "0")
         #expect(watch.status == 107, "\(watch.text) \(watch.errors)")
-        #expect(watch.text.contains("ended the process that watches over it"), "\(watch.text)")
+        #expect(watch.text.contains("ended the process that supervises it"), "\(watch.text)")
     }
 
     @Test func noProcessOutlivesValidation() throws {

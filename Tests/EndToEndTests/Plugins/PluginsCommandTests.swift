@@ -162,7 +162,7 @@ import Testing
         let some = try object(run("validate", "--json", "mine/Template", "org.portolan.template"))
         let warnings = [
             "\(program.path)/mine: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)",
-            "\(mine)/Template.plugin.json: MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged",
+            "\(mine)/Template.plugin.json: MANIF-05: no conformance section describes the results of its URLs; write one for 'portolan check'",
         ]
         #expect(
             some == [

@@ -42,7 +42,7 @@ import Testing
         (#"{"id":1,"op":"parseURL"}"#, #"{"id":1,"error":{"code":"badRequest","message":"the member 'value' is missing"}}"#),
         (
             #"{"id":1,"op":"setCookies"}"#,
-            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, parseURL, reset"}}"#
+            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'setCookies'; the operations are: capabilities, load, parseMimeType, parseURL, reset"}}"#
         ),
         (#"{"id":1,"op":"reset","what":["connections","cookies"]}"#, #"{"id":1,"reset":["cookies","connections"]}"#),
         (#"{"id":1,"op":"reset","what":[]}"#, #"{"id":1,"reset":[]}"#),

@@ -108,7 +108,7 @@ import Testing
         try folder.write([1], to: "old/Makefile")
         let scaffold = try Scaffold(name, in: .binding, from: CommandOrigin(executable: nil))
         let path = folder.path(of: "old")
-        let problem = "'\(path)' exists and is not overwritten; choose another name, or another folder to run this in"
+        let problem = "'\(path)' exists and is not overwritten; choose another name, or run the command in another folder"
         #expect(throws: Failure(.writeFailed, problem)) { try scaffold.write(to: path) }
         #expect(FileSystem.kind(at: "\(path)/Makefile") != nil && FileSystem.kind(at: "\(path)/README.md") == nil)
     }
@@ -118,7 +118,7 @@ import Testing
         let scaffold = Scaffold(
             files: [Scaffold.File(path: "a/b", text: "text"), Scaffold.File(path: nameThatIsTooLong, text: "")])
         let path = folder.path(of: "new")
-        #expect(throws: Failure(.writeFailed, "making '\(path)' failed: File name too long")) { try scaffold.write(to: path) }
+        #expect(throws: Failure(.writeFailed, "creating '\(path)' failed: File name too long")) { try scaffold.write(to: path) }
         #expect(FileSystem.kind(at: path) == nil)
     }
 }

@@ -30,13 +30,13 @@ import Testing
 
     private let noHandler = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")
     private let words =
-        "no handler; what is installed cannot all be used: relative-0: a folder to be searched is named by an absolute path; write it so"
+        "no handler; an installed plugin cannot be used: relative-0: a folder to be searched is named by an absolute path; write it so"
 
     @Test func unsupportedSchemeMentionsUnusablePlugins() {
         #expect(noHandler.mentioning([]) == noHandler)
         #expect(noHandler.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, words, code: "unsupportedScheme"))
         #expect(
-            noHandler.mentioning(Self.problems(3)).message == words + "; 'portolan plugins list' names 2 more")
+            noHandler.mentioning(Self.problems(3)).message == words + "; 'portolan plugins list' shows 2 more")
     }
 
     @Test func otherFailuresMentionNoPlugins() {

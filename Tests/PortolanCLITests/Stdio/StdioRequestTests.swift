@@ -82,18 +82,18 @@ import Testing
         let error = #expect(throws: LoadError.self) {
             try StdioRequest(["url": "x:y", "headers": [["cookie", "secret\u{0}"]]])
         }
-        #expect(error?.message == "the value of the header 'cookie' holds what no value may")
+        #expect(error?.message == "the value of the header 'cookie' contains a character that no header may contain")
     }
 
     @Test(arguments: [
-        (#"{"url":"x:y","method":"GET\r\nX: y"}"#, #"'GET\r\nX: y' is no method"#),
-        (#"{"url":"x:y","headers":[["X\r\n","y"]]}"#, #"'X\r\n' is no header's name"#),
-        (#"{"url":"x:y","redirect":"\u001b[2J"}"#, #"'\u{1B}[2J' is no redirect mode; there are follow, manual and error"#),
+        (#"{"url":"x:y","method":"GET\r\nX: y"}"#, #"'GET\r\nX: y' is not a method"#),
+        (#"{"url":"x:y","headers":[["X\r\n","y"]]}"#, #"'X\r\n' is not a header name"#),
+        (#"{"url":"x:y","redirect":"\u001b[2J"}"#, #"'\u{1B}[2J' is not a redirect mode; the modes are follow, manual and error"#),
         (
             #"{"url":"x:y","cache":"\n"}"#,
-            #"'\n' is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached"#
+            #"'\n' is not a cache mode; the modes are default, reload, no-store, no-cache, force-cache and only-if-cached"#
         ),
-        (#"{"op":"\n"}"#, #"there is no operation '\n'; there are: capabilities, load, parseMimeType, parseURL, reset"#),
+        (#"{"op":"\n"}"#, #"there is no operation '\n'; the operations are: capabilities, load, parseMimeType, parseURL, reset"#),
     ])
     func invalidValueIsQuotedInTheError(_ line: String, _ message: String) {
         let error = #expect(throws: LoadError.self) { try Self.load(line) }
@@ -103,6 +103,6 @@ import Testing
     @Test func unknownOperationIsNotOffered() throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
         #expect(error?.code == .notOffered)
-        #expect(error?.message == "there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, parseURL, reset")
+        #expect(error?.message == "there is no operation 'setCookies'; the operations are: capabilities, load, parseMimeType, parseURL, reset")
     }
 }

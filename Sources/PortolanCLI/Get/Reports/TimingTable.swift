@@ -33,7 +33,7 @@ struct TimingTable {
 
     private static func words(_ report: TransferReport?, _ checksTrust: Bool) -> String {
         guard let report else { return "cut short" }
-        let connection = report.isReused ? "connection used before" : "new connection"
+        let connection = report.isReused ? "reused connection" : "new connection"
         let tls = report.tlsVersion.map { report.isTLSResumed ? "\($0) resumed" : $0 }
         let proxyTLS = report.proxyTLSVersion.map {
             " (\($0)\(report.isProxyTLSResumed ? " resumed" : ""), \(checksTrust ? "trusted" : "not checked"))"

@@ -27,10 +27,10 @@ final class VerboseLines: LoadObserver {
         case .challenged(let space, let failures, let isTrusted, let verdict):
             ["* \(question(space, failures, checksTrust ? isTrusted : nil)): \(words(for: verdict))"]
         case .innerBegan(let inner, let handler):
-            ["* inside, \(inner.depth) deep: \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
+            ["* nested load, depth \(inner.depth): \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
         case .innerEnded(let inner, let bytes, let error):
             [
-                "* inside, \(inner.depth) deep: \(inner.url.shortDescription) \(error.map { "ended (\($0.name))" } ?? "finished")"
+                "* nested load, depth \(inner.depth): \(inner.url.shortDescription) \(error.map { "ended (\($0.name))" } ?? "finished")"
                     + " after \(moment), \(bytes) bytes"
             ]
         case .interim(let response): HeadText(response).lines.map { "< \($0)" }
@@ -49,8 +49,8 @@ final class VerboseLines: LoadObserver {
     private static func question(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
         let place = "'\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
         return switch space.kind {
-        case .password: "asked for password by \(place), \(failures) wrong so far"
-        case .clientCertificate: "asked for clientCertificate by \(place)"
+        case .password: "password challenge by \(place), \(failures) failures so far"
+        case .clientCertificate: "clientCertificate challenge by \(place)"
         case .serverTrust: "serverTrust of \(place): \(isTrusted.map { $0 ? "trusted" : "not trusted" } ?? "not checked because of -k")"
         }
     }

@@ -48,15 +48,15 @@ struct Resume: Equatable, Sendable {
             guard offset > 0, validator == nil else { return .startOver }
             throw Failure(
                 .badRange,
-                "\(name) came from its start, and not from byte \(offset): the server does not send parts of it; load it without -C")
+                "\(name) came from its start, not from byte \(offset), because the server sends no parts of it; load it without -C")
         case 416 where offset > 0 && range?.size == offset: return .complete
         case 416:
-            let size = range?.size.map { ", it has \($0)" } ?? ""
+            let size = range?.size.map { " (its size is \($0))" } ?? ""
             throw Failure(
-                .badRange, "\(name) has no bytes from \(offset) on\(size): what is there is no part of it; load it without -C")
+                .badRange, "\(name) has no bytes from \(offset) on\(size), so it does not continue the existing bytes; load it without -C")
         default:
             throw Failure(
-                .statusRefused, "\(name) cannot be continued: the answer is \(response.status?.line ?? "a part that was not asked for")")
+                .statusRefused, "\(name) cannot be continued: the response is \(response.status?.line ?? "a part that was not requested")")
         }
     }
 
@@ -67,15 +67,15 @@ struct Resume: Equatable, Sendable {
         guard !isCoded, !codings.isEmpty else { return }
         throw Failure(
             .badRange,
-            "\(response.url.shortDescription) came coded (\(QuotedText(codings.joined(separator: ", ")))), though it was asked for as it is; "
-                + "load it without -C, or from its start on with --coded")
+            "\(response.url.shortDescription) came coded (\(QuotedText(codings.joined(separator: ", ")))), although no coding was requested; "
+                + "load it without -C, or from its start with --coded")
     }
 
     private func checkRange(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {
         let name = response.url.shortDescription
         guard let range, let bytes = range.bytes, bytes.lowerBound == offset else {
             throw Failure(
-                .badRange, "the part that came of \(name) does not begin at byte \(offset), where -C wants to go on; load it without -C")
+                .badRange, "the received part of \(name) does not begin at byte \(offset), where -C continues; load it without -C")
         }
         if let validator, validator.hasPrefix("\""), let tag = response.fields[.eTag], tag != validator {
             throw Failure(.badRange, "\(name) has changed since its first part was loaded; load it without -C")

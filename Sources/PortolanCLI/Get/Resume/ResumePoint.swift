@@ -32,7 +32,7 @@ enum ResumePoint: ExpressibleByArgument, Equatable {
             throw Failure(.writeFailed, "cannot read '\(path)': \(error)")
         }
         if case .byte(let offset) = self, offset != size {
-            throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so that byte \(offset) is not the next one; write '-C -'")
+            throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so byte \(offset) is not the next one; write '-C -'")
         }
         return Resume(offset: size, validator: validator, isCoded: isCoded)
     }

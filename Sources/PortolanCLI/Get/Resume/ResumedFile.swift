@@ -29,7 +29,7 @@ final class ResumedFile: BodyOutput {
         static func named(_ name: String) throws(Failure) -> Place {
             let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.otherThanRegular
             guard let kind else { return Place(path: name, followsLinks: false) }
-            throw Failure(.writeFailed, "'\(name)' is \(kind), and -O goes on with a regular file alone; name one with -o")
+            throw Failure(.writeFailed, "'\(name)' is \(kind), and -O continues only regular files; name one with -o")
         }
     }
 
@@ -72,7 +72,7 @@ final class ResumedFile: BodyOutput {
             throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
         }
         guard FileSystem.size(of: file) == resume.offset else {
-            throw Failure(.writeFailed, "'\(path)' has been changed by somebody else; try again")
+            throw Failure(.writeFailed, "another process has changed '\(path)'; try again")
         }
         return file
     }
@@ -85,7 +85,7 @@ final class ResumedFile: BodyOutput {
             state = .open(file, left: left - count, size: size)
             return (file, left < count)
         }
-        guard !isTooMuch else { throw Failure(.badResponse, "more bytes came for '\(path)' than the answer's Content-Range announced") }
+        guard !isTooMuch else { throw Failure(.badResponse, "more bytes came for '\(path)' than the response's Content-Range announced") }
         guard let file else { return }
         do throws(SystemError) {
             try file.write(all: bytes)

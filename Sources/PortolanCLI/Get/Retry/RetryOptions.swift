@@ -7,28 +7,28 @@ struct RetryOptions: ParsableArguments {
     @Option(
         name: .customLong("retry"),
         help: ArgumentHelp(
-            "Try so many times more after a time-out, a name that was not found, or a status of 408, 429, 500, 502, 503 or 504.",
+            "Retry this many times after a time-out, a name that was not found, or a status of 408, 429, 500, 502, 503 or 504.",
             valueName: "n"))
     var limit = 0
 
     @Option(
         name: .customLong("retry-delay"),
         help: ArgumentHelp(
-            "Wait so long before each further try, instead of 1 second, then 2, 4 and so on, as with 0.", valueName: "seconds"),
+            "Wait this long before each retry. Without it, and with 0: 1 second, then 2, 4 and so on.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var delay: Seconds?
 
     @Option(
         name: .customLong("retry-max-time"),
-        help: ArgumentHelp("Begin no further try when so much time has passed since the first began; 0 is no limit.", valueName: "seconds"),
+        help: ArgumentHelp("Start no retry later than this after the start of the first try; 0 is no limit.", valueName: "seconds"),
         transform: Seconds.init(parsing:))
     var timeLimit: Seconds?
 
-    @Flag(name: .customLong("retry-connrefused"), help: "Try again, too, where no connection could be made.")
+    @Flag(name: .customLong("retry-connrefused"), help: "Retry also if no connection could be made.")
     var includesRefused = false
 
     func validate() throws {
-        if limit < 0 { throw ValidationError("--retry: a count is 0 or more") }
+        if limit < 0 { throw ValidationError("--retry: write a number, 0 or more") }
     }
 
     var schedule: RetrySchedule {

@@ -38,14 +38,14 @@ struct RetrySchedule: Equatable, Sendable {
         case .status(let wanted?):
             guard wanted <= Self.longestWait else {
                 let (wanted, longest) = (wanted.secondsText, Self.longestWait.secondsText)
-                return .giveUp(reason: "the server wants \(wanted) s to pass (Retry-After), and a try waits for \(longest) s at most")
+                return .giveUp(reason: "the server asks for a wait of \(wanted) s (Retry-After), and a retry waits at most \(longest) s")
             }
             wait = max(wait, wanted)
         case .status(nil), .timedOut, .nameNotFound: break
         }
         if let timeLimit, elapsed + wait > timeLimit {
             return .giveUp(
-                reason: "the next one would begin in \(wait.secondsText) s, after the end of --retry-max-time \(timeLimit.secondsText)")
+                reason: "the next try would start in \(wait.secondsText) s, after the end of --retry-max-time \(timeLimit.secondsText)")
         }
         return .wait(wait)
     }

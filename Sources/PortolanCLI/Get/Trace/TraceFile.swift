@@ -42,7 +42,7 @@ final class TraceFile: Sendable {
             throw Failure(error)
         }
         guard let written = outcome.wait(atMost: limit, for: { $0 }) else {
-            throw Failure(.timedOut, "--trace: nobody read all of '\(place.path)' within \(limit)")
+            throw Failure(.timedOut, "--trace: the reader of '\(place.path)' did not read everything within \(limit)")
         }
         try written.get()
     }

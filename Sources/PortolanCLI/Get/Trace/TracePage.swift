@@ -16,18 +16,18 @@ enum TracePage {
             let left = events.count - shown.count + load.lostEvents
             return """
                 <h2>\(HTMLEscaping.escaped(title(of: load)))</h2>
-                <p>Began \(load.began.timestamp)\(left > 0 ? "; \(left) events in the middle are not shown" : "").</p>
+                <p>Started \(load.began.timestamp)\(left > 0 ? "; \(left) events in the middle are not shown" : "").</p>
                 <figure>\(Timeline(shown).svg)</figure>
                 """
         }
-        return HTMLPage.text(title: "What was loaded", body: "<h1>What was loaded</h1>\n" + articles.joined(separator: "\n"))
+        return HTMLPage.text(title: "Loads", body: "<h1>Loads</h1>\n" + articles.joined(separator: "\n"))
     }
 
     private static func title(of load: TracedLoad) -> String {
         for case .event(.started(let request, _)) in load.events.map(\.kind) {
             return "\(request.method.rawValue) \(request.url.redacted)"
         }
-        return "a load that did not begin"
+        return "a load that did not start"
     }
 
     private static func event(_ event: TracedLoad.TraceEvent) -> Timeline.Event {
@@ -37,32 +37,32 @@ enum TracePage {
 
     private static func words(for kind: TracedLoad.TraceEventKind) -> (lane: String, words: String, kind: Timeline.Kind) {
         guard case .event(let event) = kind else {
-            guard case .data(_, let count) = kind else { return ("answer", "", .call) }
-            return ("answer", "data, \(count) bytes", .out)
+            guard case .data(_, let count) = kind else { return ("response", "", .call) }
+            return ("response", "data, \(count) bytes", .out)
         }
         switch event {
-        case .started(let request, let handler): return ("request", "started, \(request.url.redacted), by \(handler ?? "nobody")", .call)
+        case .started(let request, let handler): return ("request", "started, \(request.url.redacted), by \(handler ?? "no handler")", .call)
         case .redirected(let request, let response):
-            return ("answer", "redirected (\(response.status?.code ?? 0)) to \(request.url.redacted)", .out)
+            return ("response", "redirected (\(response.status?.code ?? 0)) to \(request.url.redacted)", .out)
         case .challenged(let space, let failures, _, _):
-            return ("answer", "asked for a \(space.kindName) by \(space.host)\(failures > 0 ? ", wrong \(failures) times" : "")", .out)
+            return ("response", "\(space.kindName) challenge by \(space.host)\(failures > 0 ? ", \(failures) failures so far" : "")", .out)
         case .innerBegan(let inner, let handler):
-            return ("inner \(inner.depth)", "began, \(inner.url.redacted), by \(handler ?? "nobody")", .call)
+            return ("nested \(inner.depth)", "started, \(inner.url.redacted), by \(handler ?? "no handler")", .call)
         case .innerEnded(let inner, let bytes, let error):
-            return ("inner \(inner.depth)", "ended with \(error?.name ?? "\(bytes) bytes")", .out)
-        case .interim(let response): return ("answer", "interim response \(response.status?.code ?? 0)", .out)
+            return ("nested \(inner.depth)", "ended with \(error?.name ?? "\(bytes) bytes")", .out)
+        case .interim(let response): return ("response", "interim response \(response.status?.code ?? 0)", .out)
         case .response(let response):
             return (
-                "answer", "response \(response.status.map { "\($0.code)" } ?? ""), \(response.mimeType?.description ?? "no type")", .out
+                "response", "response \(response.status.map { "\($0.code)" } ?? ""), \(response.mimeType?.description ?? "no type")", .out
             )
-        case .trailers(let fields): return ("answer", "trailers, \(fields.count)", .out)
+        case .trailers(let fields): return ("response", "trailers, \(fields.count)", .out)
         case .sent(let progress): return ("request", "sent \(progress.sent) bytes", .call)
         case .step(let step): return ("connection", "\(step)", .call)
-        case .metrics(let metrics, _): return ("connection", "\(metrics.timings.count) requests in all", .call)
+        case .metrics(let metrics, _): return ("connection", "\(metrics.timings.count) requests in total", .call)
         case .retrying(let failure, let wait, _):
             return ("request", "trying again in \(wait.secondsText) s: \(failure.message ?? "")", .call)
-        case .finished(let totals): return ("answer", "finished, \(totals.bytes) bytes", .out)
-        case .failed(let failure): return ("answer", "failed: \(failure.message ?? "")", .out)
+        case .finished(let totals): return ("response", "finished, \(totals.bytes) bytes", .out)
+        case .failed(let failure): return ("response", "failed: \(failure.message ?? "")", .out)
         }
     }
 }

@@ -107,7 +107,7 @@ extension Exchange.Event {
 
     /// A failure without a code means that the command ended the load.
     private static func failure(_ failure: Failure) -> Self {
-        let message = PlainText.line(failure.message ?? "the load was ended")
+        let message = PlainText.line(failure.message ?? "the command ended the load")
         return failure.code.flatMap { LoadError(named: $0, message: message) }.map { .failed($0) } ?? .brokenOff(message)
     }
 }

@@ -84,7 +84,7 @@ enum UploadBody {
         do throws(URLSyntaxError) {
             return try URLRecord(parsing: "./" + PercentEncoding.encodePath(name), relativeTo: url)
         } catch {
-            throw Failure(.badURL, "the name of '\(path)' cannot stand in a URL: \(error); write the whole URL")
+            throw Failure(.badURL, "the name of '\(path)' cannot be part of a URL: \(error); write the whole URL")
         }
     }
 }

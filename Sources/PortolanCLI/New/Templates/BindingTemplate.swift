@@ -22,28 +22,28 @@ struct BindingTemplate {
     private var manifest: String {
         """
         {
-          // \(name.scheme)://TEXT is the CRC-32 of TEXT, by the system's zlib. JSON5: comments and trailing commas are fine.
+          // \(name.scheme)://TEXT returns the CRC-32 of TEXT, from the system's zlib. This is JSON5: comments and trailing commas are allowed.
           "$schema": "./\(Template.schemaName)",
           "identifier": "\(name.identifier)",
           "name": "\(name.title)",
           "vendor": "Example",
           "version": "0.1.0",
-          "description": "\(name.scheme)://TEXT is the CRC-32 of TEXT.",
+          "description": "\(name.scheme)://TEXT returns the CRC-32 of TEXT.",
           "library": "libz.so.1",
           "schemes": ["\(name.scheme)"],
           "hostVersions": "\(Template.hostVersions)",
           "binding": {
             "library": "system",
             "functions": {
-              // uLong crc32(uLong crc, const Bytef *buf, uInt len): nothing checks this but you.
+              // uLong crc32(uLong crc, const Bytef *buf, uInt len). Nothing can check that this signature is right.
               "crc32": "ulong (ulong, bytes data[n], uint n)",
             },
             "error": { "code": "ioFailed" },
-            // One after another, for each load. What a step calls "result" the later ones can name.
+            // The steps of each load, in this order. A step's "result" is a name that later steps can use.
             "steps": [
               {
                 "require": { "value": "{url.host|}", "differsFrom": "" },
-                "error": { "code": "badURL", "message": "'{url}' names no text; write \(name.scheme)://world" },
+                "error": { "code": "badURL", "message": "'{url}' contains no text; write \(name.scheme)://world" },
               },
               { "call": "crc32", "with": [0, "{url.host.decoded|}"], "result": "sum" },
               { "respond": { "mime": "text/plain;charset=utf-8" } },
@@ -69,8 +69,8 @@ struct BindingTemplate {
 
     private var makefile: String {
         """
-        # make: nothing is to be built; checks the manifest, and that the library has its functions.  make test: loads URLs through it.
-        # Which command does both.
+        # make: checks the manifest, and that the library has its functions; there is nothing to build.  make test: loads URLs.
+        # The command for both.
         PORTOLAN ?= \(origin.command)
 
         validate:
@@ -87,14 +87,14 @@ struct BindingTemplate {
         """
         # \(name.title)
 
-        A C library as a protocol, without code: `\(name.scheme)://TEXT` is the CRC-32 of TEXT, by the system's zlib.
+        A C library as a protocol, without code: `\(name.scheme)://TEXT` returns the CRC-32 of TEXT, from the system's zlib.
 
             make            # checks the manifest, and that the library has its functions
-            make test       # loads URLs through it
+            make test       # loads URLs through the library
 
         \(Template.installing(name, files: Template.manifestName(name)))
-        Name your library in `library`, its functions with their C signatures in `functions`, and what a load does in `steps`. The signatures are as binding as a
-        header: the library can't say whether they are right.
+        Name your library in `library`, its functions with their C signatures in `functions`, and what a load does in `steps`. Take the signatures from the
+        library's header: the library itself contains no types, so nothing can check them.
 
         """
     }

@@ -10,7 +10,7 @@ struct CTemplate {
     var files: [Scaffold.File] {
         [
             Scaffold.File(path: "\(name.scheme).c", text: source),
-            Template.manifest(name, description: "Greets who is named in \(name.scheme)://NAME."),
+            Template.manifest(name, description: "\(name.scheme)://NAME greets NAME."),
             Scaffold.File(path: "Makefile", text: makefile),
             Template.test(
                 """
@@ -30,11 +30,11 @@ struct CTemplate {
         CC = cc
         CFLAGS ?= -O2 -g
         WARNINGS ?= -Wall -Wextra -Wpedantic
-        # The linker refuses a function that no library has; leave it out for a sanitizer, whose functions are in the program.
+        # The linker refuses functions that no library has. Leave this out for a sanitizer, whose functions are in the program.
         LDFLAGS ?= -Wl,-z,defs
         # Libraries that the plugin calls, such as -lz.
         LDLIBS ?=
-        # Where the headers are, and which command the test runs.
+        # The folder of the headers, and the command that the test runs.
         PORTOLAN_CFLAGS ?= \(headerFlags)
         PORTOLAN ?= \(origin.command)
 
@@ -60,24 +60,25 @@ struct CTemplate {
             make            # builds \(name.scheme).so
             make test       # loads URLs through it
 
-        It needs a C compiler and Portolan's headers, and links nothing.
+        It needs a C compiler and Portolan's headers, and links no library.
 
         \(Template.installing(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
-        In `\(name.scheme).c`, `make_load` looks at the request and refuses what can't be served; `run_load` serves it, on a thread of its own, and may wait there.
-        If it waits in a system call of its own (`recv`, `accept`), give the load table a `stop` that interrupts it. What each function means stands in the headers.
+        In `\(name.scheme).c`, `make_load` checks the request and refuses one that can't be served. `run_load` serves the request on its own thread, and may
+        wait there. If it waits in a system call (`recv`, `accept`), give the load table a `stop` that interrupts the call. The headers describe each
+        function.
 
         """
     }
 
     private var source: String {
         #"""
-        /* \#(name.scheme)://NAME greets NAME. What the functions mean, and on which threads they are called, stands in the headers. */
+        /* \#(name.scheme)://NAME greets NAME. The headers describe the functions, and the threads on which they are called. */
         #include <portolan/helpers.h>
         #include <portolan/portolan.h>
         #include <stdlib.h>
         #include <string.h>
 
-        /* One load. The client and the request live until it is destroyed. */
+        /* One load. The client and the request stay valid until the load is destroyed. */
         typedef struct greeting {
             portolan_client *client;
             const portolan_request *request;
@@ -85,21 +86,21 @@ struct CTemplate {
             char name[256];
         } greeting;
 
-        /* One line that says what is wrong, and how to mend it. The host copies it. */
+        /* The message is one line that says what is wrong, and how to correct it. The host copies it. */
         static void *refuse(portolan_refusal *refusal, portolan_code code, const char *message) {
             portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
             refusal->give(refusal, &error);
             return NULL;
         }
 
-        /* Looks at the request, and refuses what can't be served. Any thread; nothing slow, and no call of the client yet. */
+        /* Checks the request, and refuses one that can't be served. Any thread calls this: do nothing slow, and do not call the client yet. */
         static void *make_load(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                                portolan_refusal *refusal) {
             (void)plugin;
             (void)cached;
             greeting *load = calloc(1, sizeof *load);
             if (!load) return refuse(refusal, PORTOLAN_ERROR_NO_MEMORY, "\#(name.scheme): no memory for a load");
-            /* The parts of a URL come percent-encoded: decode each once. */
+            /* The parts of a URL are percent-encoded. Decode each part once. */
             int64_t length = portolan_decode(request->host, load->name, sizeof load->name);
             const char *problem = length < 0                           ? "\#(name.scheme): the name has malformed percent-encoding"
                                   : length == 0                        ? "\#(name.scheme): no name is given; write \#(name.scheme)://world"
@@ -115,8 +116,8 @@ struct CTemplate {
             return load;
         }
 
-        /* Serves it, on a thread that is its own: client calls wait while the reader is slow. PORTOLAN_STOPPED means that nobody wants the
-         * rest: return, and call nothing more. */
+        /* Serves the request on its own thread. Client calls wait while the reader is slow. After PORTOLAN_STOPPED the load is stopped:
+         * return, and call nothing more. */
         static void run_load(void *state) {
             greeting *load = state;
             portolan_client *client = load->client;

@@ -29,7 +29,7 @@ extension Scaffold {
             .notOffered,
             """
             a plugin in \(language) is built with the \(tools) of a checkout or of an installation, and this command belongs to neither; \
-            use the command that 'make build' or 'make install' made, in a folder without quotes, colons, '$' or '#' in its path
+            use the command of 'make build' or 'make install', in a folder whose path has no quotes, colons, '$' or '#'
             """)
     }
 }
@@ -47,26 +47,26 @@ enum Template {
     static func test(_ checks: String) -> Scaffold.File {
         let text = #"""
             #!/bin/sh
-            # Loads URLs through the plugin as a user does, and compares what comes. 'make test' says which command PORTOLAN is.
+            # Loads URLs through the plugin as a user does, and compares the results. 'make test' sets PORTOLAN, the command.
             set -eu
             cd "$(dirname "$0")"
             portolan=${PORTOLAN:-portolan}
             failures=0
 
-            # yields URL TEXT: the body is TEXT, and a line's end
+            # yields URL TEXT: the body is TEXT and a newline
             yields() {
                 got=$("$portolan" get --no-plugins --plugin . "$1") || true
                 [ "$got" = "$2" ] && return
-                echo "$1: '$2' was expected, and '$got' came"
+                echo "$1: expected '$2', got '$got'"
                 failures=$((failures + 1))
             }
 
-            # fails URL STATUS: with this exit status ('portolan exit-codes')
+            # fails URL STATUS: the load fails with this exit status ('portolan exit-codes')
             fails() {
                 status=0
                 "$portolan" get --no-plugins --plugin . "$1" >/dev/null 2>&1 || status=$?
                 [ "$status" = "$2" ] && return
-                echo "$1: exit status $2 was expected, and $status came"
+                echo "$1: expected exit status $2, got $status"
                 failures=$((failures + 1))
             }
 
@@ -128,13 +128,13 @@ enum Template {
         """
         ## Use it
 
-        In this folder, where `portolan` is on the path (`make test` knows where it is):
+        In this folder, if `portolan` is in the PATH (`make test` knows its path):
 
             portolan get --plugin . \(name.scheme)://world
-            portolan check .                                   # by which rules it is judged, and what breaks one
-            portolan plugins watch . \(name.scheme)://world    # loads it again at each build
+            portolan check .                                   # checks the plugin against the rules of the contract
+            portolan plugins watch . \(name.scheme)://world    # reloads the plugin and the URL after each build
 
-        Without `--plugin` it is found where plugins are installed, in a folder of its name:
+        To use the plugin without `--plugin`, install it in a folder with its name:
 
             mkdir -p ~/.local/share/portolan/plugins/\(name.scheme)
             install \(files) ~/.local/share/portolan/plugins/\(name.scheme)/
@@ -142,9 +142,9 @@ enum Template {
 
         ## Make it yours
 
-        The identifier (`\(name.identifier)`), the vendor and the name are an example's: write your own. The manifest's `$schema` lets an editor help with it;
-        `portolan plugins schema > \(schemaName)` renews that file after an update. `test.sh` and the manifest's `conformance` say what URLs yield: let them
-        grow with the protocol.
+        The identifier (`\(name.identifier)`), the vendor and the name are examples: write your own. Editors use the manifest's `$schema` to help you write it.
+        After an update of Portolan, renew that file with `portolan plugins schema > \(schemaName)`. `test.sh` and the manifest's `conformance` section
+        describe the results of URLs. Extend both together with the protocol.
 
         """
     }

@@ -16,7 +16,7 @@ struct SwiftTemplate {
             Scaffold.File(path: "Package.swift", text: package),
             Scaffold.File(path: "Sources/\(module)/\(handler).swift", text: source),
             Scaffold.File(path: "exports.map", text: exports),
-            Template.manifest(name, description: "Greets who is named in \(name.scheme)://NAME."),
+            Template.manifest(name, description: "\(name.scheme)://NAME greets NAME."),
             Scaffold.File(path: "Makefile", text: makefile),
             Template.test(
                 """
@@ -33,7 +33,7 @@ struct SwiftTemplate {
         // swift-tools-version: 6.2
         import PackageDescription
 
-        // The kit for plugins of the Portolan that wrote this, or another one's: make PORTOLAN_KIT=/path/of/PluginKit
+        // The plugin kit of the Portolan that wrote this file. For another kit: make PORTOLAN_KIT=/path/of/PluginKit
         let kit = Context.environment["PORTOLAN_KIT"] ?? "\#(kit)"
 
         let package = Package(
@@ -75,12 +75,12 @@ struct SwiftTemplate {
             static let description = PluginDescription(
                 identifier: "\#(name.identifier)", name: "\#(name.title)", vendor: "Example", version: "0.1.0", schemes: ["\#(name.scheme)"])
 
-            /// Reads the settings, and throws where they are wrong: `try host.setting("name")`.
+            /// Reads the settings, and throws if they are wrong: `try host.setting("name")`.
             init(host: PluginHost) throws {}
 
-            /// One load, whole: returning is its finish, throwing its failure. A stop cancels the task.
+            /// Serves one load. Returning finishes the load, and throwing fails it. A stop cancels the task.
             func load(_ request: PluginRequest, client: PluginClient) async throws {
-                // In lower case, and percent-encoded, as every part of a URL.
+                // The host is in lower case, and percent-encoded like every part of a URL.
                 guard let name = request.host, !name.isEmpty else {
                     throw PluginError(.badURL, message: "\#(name.scheme): no name is given; write \#(name.scheme)://world")
                 }
@@ -101,11 +101,11 @@ struct SwiftTemplate {
         """
         # make: builds \(name.scheme).so beside its manifest.  make test: loads URLs through it.
         SWIFT ?= swift
-        # Which command the test runs.
+        # The command that the test runs.
         PORTOLAN ?= \(origin.command)
         BUILD = $(SWIFT) build -c release --product \(module)
 
-        # The library is put beside the old one and then in its place: who has it open keeps its bytes.
+        # The library is copied, and then renamed: a program that has opened the old library keeps its bytes.
         \(name.scheme).so: $(wildcard Sources/*/*.swift) Package.swift exports.map Makefile
         \t$(BUILD)
         \tcp "$$($(BUILD) --show-bin-path)/lib\(module).so" .$@.new
@@ -127,13 +127,13 @@ struct SwiftTemplate {
 
         A Portolan plugin in Swift: `\(name.scheme)://NAME` greets NAME.
 
-            make            # builds \(name.scheme).so; the first time, with the plugin kit
+            make            # builds \(name.scheme).so; the first build also builds the plugin kit
             make test       # loads URLs through it
 
-        It needs Swift 6.2 or later, with which Portolan was built too.
+        It needs Swift 6.2 or later, as Portolan does.
 
         \(Template.installing(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
-        In `\(handler).swift`, `load` is one async function: it may suspend for as long as it likes, and must not block its thread.
+        In `\(handler).swift`, `load` is one async function. It may suspend for any time, and must not block its thread.
 
         """
     }

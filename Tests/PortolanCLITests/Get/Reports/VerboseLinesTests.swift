@@ -23,7 +23,7 @@ import Testing
     @Test func onlyPasswordChallengesReportFailures() {
         #expect(
             Self.line(.clientCertificate(acceptedIssuers: []), isTrusted: true)
-                == ["* asked for clientCertificate by 'h.test': default handling"])
-        #expect(Self.line(.password(scheme: "basic"), isTrusted: true).first?.contains(", 0 wrong so far: ") == true)
+                == ["* clientCertificate challenge by 'h.test': default handling"])
+        #expect(Self.line(.password(scheme: "basic"), isTrusted: true).first?.contains(", 0 failures so far: ") == true)
     }
 }

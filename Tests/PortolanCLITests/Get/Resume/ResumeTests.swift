@@ -69,7 +69,7 @@ import Testing
         #expect(try evaluate(10, 416, [.contentRange: "bytes */10"]) == .complete)
         let longer = try #require(throws: Failure.self) { try evaluate(11, 416, [.contentRange: "bytes */10"]) }
         #expect(longer.status == .badRange)
-        #expect(longer.message?.contains("it has 10") == true)
+        #expect(longer.message?.contains("its size is 10") == true)
         #expect(throws: Failure.self) { try evaluate(10, 416) }
         #expect(throws: Failure.self) { try evaluate(0, 416, [.contentRange: "bytes */0"]) }
     }

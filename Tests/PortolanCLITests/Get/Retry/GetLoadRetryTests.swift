@@ -42,7 +42,7 @@ import Testing
         let (load, retryableFailures, failure) = try load(Self.busy(), into: output)
         #expect(load.retry == GetLoad.Retry(retryableFailure: .status(wait: nil), wait: .seconds(2)))
         #expect(retryableFailures == [.status(wait: nil)])
-        #expect(failure == Failure(.statusRefused, "the response of 'x://h/' is 503"))
+        #expect(failure == Failure(.statusRefused, "the response for 'x://h/' is 503"))
         #expect(output.log == ["abandon"])
     }
 
@@ -66,7 +66,7 @@ import Testing
         #expect(try load(response).load.retry?.retryableFailure == .timedOut)
         let (load, retryableFailures, failure) = try load(response, into: RecordingOutput(canStartAgain: false))
         #expect(load.retry == nil && retryableFailures == [.timedOut] && failure?.status == .timedOut)
-        #expect(load.reasonNotToRetry == "a part of the body was written to a stream")
+        #expect(load.reasonNotToRetry == "a part of the body was already written, and can't be removed from the output")
     }
 
     @Test func outputFailureIsFinal() throws {

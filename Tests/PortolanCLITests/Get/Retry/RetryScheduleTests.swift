@@ -55,10 +55,10 @@ import Testing
         }
         #expect(
             reason(RetrySchedule(limit: 1), .status(wait: .seconds(3600)))
-                == "the server wants 3600 s to pass (Retry-After), and a try waits for 600 s at most")
+                == "the server asks for a wait of 3600 s (Retry-After), and a retry waits at most 600 s")
         #expect(
             reason(RetrySchedule(limit: 1, timeLimit: .seconds(10)), .status(wait: .seconds(9)))
-                == "the next one would begin in 9 s, after the end of --retry-max-time 10")
+                == "the next try would start in 9 s, after the end of --retry-max-time 10")
         for schedule in [RetrySchedule(limit: 0), RetrySchedule(limit: 1, includesRefused: false)] {
             #expect(schedule.decide(after: .refused, elapsed: .zero) == .giveUp(reason: nil))
         }
