@@ -65,7 +65,7 @@ struct OutputOptions: ParsableArguments {
         if resumePoint != nil, includesHead { throw ValidationError("-C and -i cannot be combined") }
         if resumePoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: name the file to continue with -o or -O") }
         if usesSuggestedName, resumePoint != nil {
-            throw ValidationError("-C and -J cannot be combined; -C needs the file's name before the request")
+            throw ValidationError("-C and -J cannot be combined; -C needs the file's name before the request is sent")
         }
         if let trace, TraceFile(trace) == nil {
             throw ValidationError("--trace: the name of '\(trace.path)' has to end in .har, .json or .html")

@@ -19,7 +19,7 @@ struct RequestOptions: ParsableArguments {
     @Option(
         name: [.customShort("d"), .customLong("data"), .customLong("data-binary")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send this data, or with @ the bytes of a file (@- is standard input), as a form by POST. May be repeated; & joins the parts.",
+            "Send this data, or with @ the bytes of a file (@- is standard input), as a form by POST. May be repeated; the parts are joined with &.",
             valueName: "data|@file"))
     var data: [String] = []
 

@@ -12,7 +12,7 @@ struct HTTPOptions: ParsableArguments {
             valueName: "seconds"), transform: Seconds.init(parsing:))
     var connectTimeout: Seconds?
 
-    @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even where the server can do HTTP/2.")
+    @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even if the server supports HTTP/2.")
     var usesHTTP1 = false
 
     /// Accepted for compatibility with curl: over TLS, HTTP/2 is requested by default.

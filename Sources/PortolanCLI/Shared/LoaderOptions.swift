@@ -14,7 +14,7 @@ struct LoaderOptions: ParsableArguments {
 
     @Option(
         name: .customLong("setting"), parsing: .singleValue,
-        help: ArgumentHelp("Set a setting of a plugin. May be repeated.", valueName: "identifier:name=value"))
+        help: ArgumentHelp("Change a setting of a plugin. May be repeated.", valueName: "identifier:name=value"))
     var settings: [PluginSettingArgument] = []
 
     @Flag(name: .customLong("no-plugins"), help: "Do not look for installed plugins.")

@@ -21,7 +21,7 @@ struct ReplayOptions: ParsableArguments {
 
     @Option(
         name: .customLong("replay-speed"),
-        help: ArgumentHelp("Send the responses at the recorded speed (1), or this many times as fast; without it, at once.", valueName: "factor"))
+        help: ArgumentHelp("Deliver the responses at the recorded speed (1), or this many times as fast; without it, at once.", valueName: "factor"))
     var speed: Double?
 
     @Flag(

@@ -116,7 +116,7 @@ import Testing
 
         let bad = try program.run("new", "plugin", "a/../b", "--language", "c")
         #expect(bad.status == 2 && bad.errors.count == 1)
-        #expect(bad.errors.first?.hasPrefix("portolan: the name 'a/../b' is no URL scheme") == true, "\(bad.errors)")
+        #expect(bad.errors.first?.hasPrefix("portolan: the name 'a/../b' is not a URL scheme") == true, "\(bad.errors)")
         let unknown = try program.run("new", "plugin", "hello", "--language", "cobol")
         #expect(unknown.status == 2 && unknown.errors.count == 1, "\(unknown.errors)")
         #expect(try program.files == ["old"])

@@ -52,7 +52,7 @@ import Testing
         let seen = outcome.text.split(separator: "\n").map { $0.replacing(/in [0-9]+ ms/, with: "in N ms") }
         let name = "org.portolan.generation"
         let refusal =
-            "\(name): not reloaded, 1.0.0 goes on serving: the plugin \(name) refused to start: this build never starts"
+            "\(name): not reloaded, 1.0.0 keeps serving: the plugin \(name) refused to start: this build never starts"
         let parts = [
             lines("\(name) 1.0.0: opened, serves generation:", 1), lines("\(name) 1.0.0: reloaded, serves generation:", 2),
             lines(refusal, 2),

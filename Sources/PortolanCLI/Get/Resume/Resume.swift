@@ -67,7 +67,7 @@ struct Resume: Equatable, Sendable {
         guard !isCoded, !codings.isEmpty else { return }
         throw Failure(
             .badRange,
-            "\(response.url.shortDescription) came coded (\(QuotedText(codings.joined(separator: ", ")))), although no coding was requested; "
+            "\(response.url.shortDescription) came coded (\(QuotedText(codings.joined(separator: ", ")))), although it was requested uncoded; "
                 + "load it without -C, or from its start with --coded")
     }
 
