@@ -12,7 +12,10 @@ import Testing
 
     @Test func explainListsCandidatesAndTheChosenHandler() throws {
         let outcome = try program.run("explain", "data:,x")
-        #expect(outcome.lines == ["GET 'data:,x'", "1. org.portolan.data (asked for data:): serves this request", "served by org.portolan.data"])
+        #expect(
+            outcome.lines == [
+                "GET 'data:,x'", "1. org.portolan.data (asked for data:): serves this request", "served by org.portolan.data",
+            ])
         #expect(outcome.status == 0)
     }
 

@@ -192,7 +192,8 @@ import Testing
         #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
         #expect(lines.contains("crashed  LIFE-01  same as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
         let summary = Summary(results)
-        #expect(summary.causeLines == ["2 checks ended in the same way: it crashed in run<int> (tide.c:13); fix that first, then check again"])
+        #expect(
+            summary.causeLines == ["2 checks ended in the same way: it crashed in run<int> (tide.c:13); fix that first, then check again"])
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Fix that first, then check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))

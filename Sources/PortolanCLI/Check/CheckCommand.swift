@@ -81,7 +81,9 @@ struct CheckCommand: ParsableCommand {
         guard (1...10_000).contains(repetitions) else { throw ValidationError("--repeat is 1 to 10000, not \(repetitions)") }
         guard timeout >= 0.1, timeout <= 86_400 else { throw ValidationError("--timeout is 0.1 to 86400 seconds") }
         if sanitizer, inProcess { throw ValidationError("--sanitizer runs each check in its own process; leave out --in-process") }
-        if isJSON, format != .text, format != .json { throw ValidationError("--json and --format \(format) are two formats; leave out one") }
+        if isJSON, format != .text, format != .json {
+            throw ValidationError("--json and --format \(format) are two formats; leave out one")
+        }
         if plugin == nil, !list { throw ValidationError("name a plugin, or list the checks with --list") }
     }
 

@@ -34,7 +34,8 @@ enum Memcheck {
         guard let valgrind = program("valgrind") else {
             throw Failure(
                 .notOffered,
-                "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, for example with 'apt-get install valgrind'")
+                "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, for example with 'apt-get install valgrind'"
+            )
         }
         // Valgrind expands a percent sign in file names.
         guard !folder.path.contains("%") else {

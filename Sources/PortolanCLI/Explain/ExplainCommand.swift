@@ -6,7 +6,8 @@ import Portolan
 /// `portolan explain`
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Show which handlers are asked to serve a URL, in which order, what each decides, and which one serves it.",
+        commandName: "explain",
+        abstract: "Show which handlers are asked to serve a URL, in which order, what each decides, and which one serves it.",
         discussion: "Nothing is loaded.")
 
     @Argument(help: ArgumentHelp("The URL; it is not loaded.", valueName: "url"))

@@ -25,7 +25,8 @@ struct RequestOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("T"), .customLong("upload-file")], parsing: .unconditional,
-        help: ArgumentHelp("Send this file by PUT (- is standard input). If the URL ends in /, the file's name is added.", valueName: "file"),
+        help: ArgumentHelp(
+            "Send this file by PUT (- is standard input). If the URL ends in /, the file's name is added.", valueName: "file"),
         completion: .file())
     var uploadedFile: String?
 

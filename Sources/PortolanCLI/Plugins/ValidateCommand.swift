@@ -118,7 +118,8 @@ enum PluginArgument {
             // An unreadable manifest does not show which plugin it belongs to.
             if !catalogue.strays.isEmpty, FileSystem.kind(at: argument) == nil {
                 let strays = catalogue.strays.map(\.description).joined(separator: "; ")
-                throw Failure(.pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of these, which can't be read: \(strays)")
+                throw Failure(
+                    .pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of these, which can't be read: \(strays)")
             }
         }
         return try Failure.explaining { () throws(PluginProblem) in try catalogue.plugin(at: argument) }

@@ -35,7 +35,8 @@ struct HTTPOptions: ParsableArguments {
     var key: String?
 
     @Option(
-        name: .customLong("pass"), parsing: .unconditional, help: ArgumentHelp("The passphrase of an encrypted key.", valueName: "passphrase"))
+        name: .customLong("pass"), parsing: .unconditional,
+        help: ArgumentHelp("The passphrase of an encrypted key.", valueName: "passphrase"))
     var passphrase: String?
 
     @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Trust every server: do not check its certificate.")
@@ -64,7 +65,8 @@ struct HTTPOptions: ParsableArguments {
         }
         if let proxyUser, !proxyUser.contains(":") { throw ValidationError("--proxy-user: write user:password") }
         if proxy == nil, let directHosts, directHosts != "*" {
-            throw ValidationError("--noproxy names exceptions to --proxy; the variable no_proxy names exceptions to the environment's proxies")
+            throw ValidationError(
+                "--noproxy names exceptions to --proxy; the variable no_proxy names exceptions to the environment's proxies")
         }
     }
 

@@ -19,7 +19,9 @@ final class ReplayFile: Sendable {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
         for problem in recording.problems.prefix(3) { Diagnostics.warn("--replay: '\(path)': \(problem); it is skipped") }
-        if recording.problems.count > 3 { Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more entries can't be read") }
+        if recording.problems.count > 3 {
+            Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more entries can't be read")
+        }
         let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
         guard let form = recording.form ?? named else {
             throw Failure(.usage, "--replay: '\(path)' will be written, so its name has to end in .har or .json")
@@ -33,7 +35,8 @@ final class ReplayFile: Sendable {
     /// Checks whether the file is writable, before any load for it.
     private static func probe(_ path: String) throws(Failure) {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
-            throw Failure(.writeFailed, "--replay: '\(path)' is not a regular file, and only a regular file can be replaced by a recording; name one")
+            throw Failure(
+                .writeFailed, "--replay: '\(path)' is not a regular file, and only a regular file can be replaced by a recording; name one")
         }
         try PartialFile.probe(path)
     }
@@ -64,7 +67,9 @@ final class ReplayFile: Sendable {
         guard mode == .fill else { return try write(recording) }
         let lock = FolderLock(ofFolderWith: path)
         defer { lock?.release() }
-        if lock == nil { Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now may be lost") }
+        if lock == nil {
+            Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now may be lost")
+        }
         try write(merged(recording))
     }
 
@@ -82,7 +87,8 @@ final class ReplayFile: Sendable {
         guard file.bytes.count <= Recording.largestFile else {
             throw Failure(
                 .tooLarge,
-                "--replay: '\(path)' would have \(file.bytes.count) bytes, and the limit is \(Recording.largestFile); the file is unchanged")
+                "--replay: '\(path)' would have \(file.bytes.count) bytes, and the limit is \(Recording.largestFile); the file is unchanged"
+            )
         }
         if let omission = file.omission { Diagnostics.warn("--replay: '\(path)': \(omission)") }
         try PartialFile.write(file.bytes, to: path, isPrivate: true)

@@ -8,20 +8,23 @@ struct ReplayOptions: ParsableArguments {
     @Option(
         name: .customLong("replay"),
         help: ArgumentHelp(
-            "Take responses from a recording instead of loading: a .har or .json file of --trace, or a browser's HTTP Archive.", valueName: "file"),
+            "Take responses from a recording instead of loading: a .har or .json file of --trace, or a browser's HTTP Archive.",
+            valueName: "file"),
         completion: .file())
     var path: String?
 
     @Option(
         name: .customLong("replay-mode"),
         help: ArgumentHelp(
-            "What to do with a request that has no response in the recording: strict fails, fill loads it and adds it to the file. "
-                + "record loads every request, and rewrites the file.", valueName: "strict|fill|record"), transform: Self.mode)
+            "What to do with a request that has no response in the recording: strict fails; fill loads it and adds it to the file. "
+                + "With record, every request is loaded, and the file is rewritten.", valueName: "strict|fill|record"), transform: Self.mode
+    )
     var mode: ReplayHandler.Mode?
 
     @Option(
         name: .customLong("replay-speed"),
-        help: ArgumentHelp("Deliver the responses at the recorded speed (1), or this many times as fast; without it, at once.", valueName: "factor"))
+        help: ArgumentHelp(
+            "Deliver the responses at the recorded speed (1), or this many times as fast; without it, at once.", valueName: "factor"))
     var speed: Double?
 
     @Flag(

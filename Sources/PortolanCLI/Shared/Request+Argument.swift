@@ -14,7 +14,8 @@ extension Request {
             let proposal = path.hasPrefix("/") ? "'file://\(PercentEncoding.encodePath(path))'" : "'file://' and its absolute path"
             throw Failure(
                 error,
-                message: "'\(UserInformation.removed(from: argument, includingReferences: true))' is not a URL; for a file, write \(proposal)")
+                message:
+                    "'\(UserInformation.removed(from: argument, includingReferences: true))' is not a URL; for a file, write \(proposal)")
         }
     }
 }

@@ -47,7 +47,8 @@ final class StdioLoad: LoadDelegate {
             outcome.withLock { outcome in
                 guard outcome.earlierBytes + outcome.body.count + bytes.count <= bodyLimit else {
                     outcome.error = LoadError(
-                        .limitExceeded, message: "the body is larger than \(bodyLimit) bytes, the limit of one response line; use 'portolan get'")
+                        .limitExceeded,
+                        message: "the body is larger than \(bodyLimit) bytes, the limit of one response line; use 'portolan get'")
                     return .stopped
                 }
                 unsafe outcome.body.append(contentsOf: bytes)

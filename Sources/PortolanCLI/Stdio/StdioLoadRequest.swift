@@ -18,7 +18,9 @@ struct StdioLoadRequest: Sendable {
         guard let url = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
         var request = try Request(url)
         if let name = try json.string("method") {
-            guard let method = HTTPRequest.Method(name) else { throw LoadError(.badRequest, message: "\(QuotedText(name)) is not a method") }
+            guard let method = HTTPRequest.Method(name) else {
+                throw LoadError(.badRequest, message: "\(QuotedText(name)) is not a method")
+            }
             request.method = method
         }
         request.fields = try Self.fields(json["headers"])
@@ -43,7 +45,8 @@ struct StdioLoadRequest: Sendable {
                 }
                 guard let field = HTTPField(name: fieldName, latin1: value) else {
                     // The value may be secret.
-                    throw LoadError(.badRequest, message: "the value of the header '\(name)' contains a character that no header may contain")
+                    throw LoadError(
+                        .badRequest, message: "the value of the header '\(name)' contains a character that no header may contain")
                 }
                 fields.append(field)
             }
@@ -78,7 +81,8 @@ struct StdioLoadRequest: Sendable {
             throw LoadError(
                 .badRequest,
                 message:
-                    "\(QuotedText(mode)) is not a cache mode; the modes are default, reload, no-store, no-cache, force-cache and only-if-cached")
+                    "\(QuotedText(mode)) is not a cache mode; the modes are default, reload, no-store, no-cache, force-cache and only-if-cached"
+            )
         }
     }
 

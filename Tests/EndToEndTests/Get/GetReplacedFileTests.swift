@@ -50,7 +50,8 @@ import Testing
         #expect(outcome.status == 0 && outcome.text == "0:0 744\nnew", "\(outcome)")
         #expect(outcome.errors.count == 1)
         #expect(
-            outcome.errors.first?.hasSuffix("/f' lost properties of the old file: owner 65534, group 12, the permission bits 07000") == true,
+            outcome.errors.first?.hasSuffix("/f' lost properties of the old file: owner 65534, group 12, the permission bits 07000")
+                == true,
             "\(outcome.errors)")
     }
 

@@ -48,7 +48,8 @@ import Testing
     @Test func verboseReportsNestedLoads() throws {
         let outcome = try program.run("get", "-v", "--plugin", relay, "relay:data:,hello")
         #expect(outcome.errors.contains("* nested load, depth 1: GET 'data:,hello', handler: org.portolan.data"))
-        #expect(outcome.errors.contains { $0.hasPrefix("* nested load, depth 1: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
+        #expect(
+            outcome.errors.contains { $0.hasPrefix("* nested load, depth 1: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
     }
 
     /// Ctrl-C and the time limit end the nested load first, and the program reports that.

@@ -103,6 +103,7 @@ import Testing
     @Test func unknownOperationIsNotOffered() throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
         #expect(error?.code == .notOffered)
-        #expect(error?.message == "there is no operation 'setCookies'; the operations are: capabilities, load, parseMimeType, parseURL, reset")
+        #expect(
+            error?.message == "there is no operation 'setCookies'; the operations are: capabilities, load, parseMimeType, parseURL, reset")
     }
 }

@@ -41,7 +41,8 @@ enum TracePage {
             return ("response", "data, \(count) bytes", .out)
         }
         switch event {
-        case .started(let request, let handler): return ("request", "started, \(request.url.redacted), by \(handler ?? "no handler")", .call)
+        case .started(let request, let handler):
+            return ("request", "started, \(request.url.redacted), by \(handler ?? "no handler")", .call)
         case .redirected(let request, let response):
             return ("response", "redirected (\(response.status?.code ?? 0)) to \(request.url.redacted)", .out)
         case .challenged(let space, let failures, _, _):

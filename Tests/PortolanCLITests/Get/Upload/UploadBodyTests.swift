@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func folderIsRefused() {
-        let failure = Failure(.uploadFailed, "'.' is a directory; only a file can be sent")
+        let failure = Failure(.uploadFailed, "'.' is a directory, and only a file can be sent; name a file in it")
         #expect(throws: failure) { try UploadBody.file(".") }
         #expect(throws: failure) { try UploadBody.form(of: ["@."]) }
     }
