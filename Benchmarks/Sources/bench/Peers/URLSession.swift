@@ -55,7 +55,7 @@ enum URLSessionPeer {
     /// One load that streams to a delegate.
     static func streamed(_ target: HTTPTarget, amount: Int) throws -> Competitor {
         let url = try Self.url(target.url)
-        return Competitor(name, amount: amount) { try await TallyingSessionDelegate.load(url) }
+        return Competitor(name, amount: amount) { try await CountingDelegate.load(url) }
     }
 }
 
@@ -108,13 +108,13 @@ private final class DataTaskChains: Sendable {
 
 /// The delegate of a session that runs one load at a time.
 @safe
-private final class TallyingSessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because its calls are serial
+private final class CountingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because its calls are serial
     private struct Load {
         var tally = bench_tally()
         let continuation: CheckedContinuation<bench_tally, any Error>
     }
 
-    private static let shared = TallyingSessionDelegate()
+    private static let shared = CountingDelegate()
     private static let session = URLSession(configuration: URLSessionPeer.configuration, delegate: shared, delegateQueue: nil)
 
     private let load = Mutex<Load?>(nil)

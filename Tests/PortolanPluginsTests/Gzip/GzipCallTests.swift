@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanPlugins
 
 /// The duration of one call into the gzip plugin. The host always has more data and never stops the plugin.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct GzipTurnTests {
+@Suite(.timeLimit(.minutes(2)), .serialized) struct GzipCallTests {
     /// State of the host's C functions, which can't capture values.
     private struct Host {
         var pulled = 0
@@ -27,13 +27,13 @@ import Testing
                 size: UInt32(MemoryLayout<portolan_nested_table>.size), reserved: 0,
                 open: { client, _ in OpaquePointer(client) },
                 response: { _, place in
-                    unsafe place.pointee = UnsafePointer(bitPattern: GzipTurnTests.response)
+                    unsafe place.pointee = UnsafePointer(bitPattern: GzipCallTests.response)
                     return PORTOLAN_CONTINUE
                 },
                 next: { _, place in
-                    unsafe GzipTurnTests.host.pulled += GzipTurnTests.piece.count
-                    unsafe place.pointee = GzipTurnTests.piece.baseAddress
-                    return unsafe Int64(GzipTurnTests.piece.count)
+                    unsafe GzipCallTests.host.pulled += GzipCallTests.piece.count
+                    unsafe place.pointee = GzipCallTests.piece.baseAddress
+                    return unsafe Int64(GzipCallTests.piece.count)
                 },
                 error: { _ in nil }, close: { _ in }))
         return UInt(bitPattern: table)
@@ -52,10 +52,10 @@ import Testing
         let client = unsafe memory.assumingMemoryBound(to: portolan_client.self)
         unsafe client.pointee.did_receive_response = { _, _ in PORTOLAN_CONTINUE }
         unsafe client.pointee.did_load = { _, _, count in
-            unsafe GzipTurnTests.host.delivered += count
+            unsafe GzipCallTests.host.delivered += count
             return PORTOLAN_CONTINUE
         }
-        unsafe client.pointee.wake = { _ in unsafe GzipTurnTests.host.wakes += 1 }
+        unsafe client.pointee.wake = { _ in unsafe GzipCallTests.host.wakes += 1 }
         return unsafe client
     }
 
