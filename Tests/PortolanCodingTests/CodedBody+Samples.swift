@@ -35,7 +35,7 @@ extension CodedBody {
     }()
 
     /// Bodies with correct codings.
-    static let sound: [CodedBody] = [
+    static let valid: [CodedBody] = [
         CodedBody("gzip", "gzip", gzip, hello),
         CodedBody("x-gzip", "x-gzip", gzip, hello),
         CodedBody("gzip in capitals", "GZIP", gzip, hello),
@@ -44,13 +44,13 @@ extension CodedBody {
         CodedBody("no bytes", "gzip", [], []),
         CodedBody("no bytes for deflate", "deflate", [], []),
         CodedBody("no bytes for three codings", "gzip, deflate, gzip", [], []),
-        CodedBody("nothing in a coding of its own", "gzip, gzip", gzipOfNothing, []),
+        CodedBody("an empty body inside another coding", "gzip, gzip", gzipOfNothing, []),
         CodedBody("two members", "gzip", gzip + gzipWithAllFields, hello + hello),
         CodedBody("empty members", "gzip", gzipOfNothing + gzip + gzipOfNothing + gzip, hello + hello),
         CodedBody("zeros after it", "gzip", gzip + [0, 0, 0], hello),
         CodedBody("rubbish after it", "gzip", gzip + hello, hello),
         CodedBody("rubbish after two members", "gzip", gzip + gzip + hello, hello + hello),
-        CodedBody("half of a member's mark after it", "gzip", gzip + [0x1F], hello),
+        CodedBody("half of a member's magic number after it", "gzip", gzip + [0x1F], hello),
         CodedBody("rubbish that begins like a member", "gzip", gzip + [0x1F, 0x1F, 0x8B] + gzip, hello),
         CodedBody("a member after rubbish", "gzip", gzip + [0] + gzip, hello),
         CodedBody("deflate", "deflate", zlib, hello),
@@ -70,7 +70,7 @@ extension CodedBody {
     ]
 
     /// Bodies with incorrect codings.
-    static let broken: [CodedBody] = [
+    static let malformed: [CodedBody] = [
         CodedBody("no gzip", "gzip", hello, [], .decodingFailed, "gzip coding is malformed after 2 bytes (incorrect header check)"),
         CodedBody("unknown method", "gzip", [0x1F, 0x8B, 0x07, 0, 0, 0, 0, 0, 0, 0], [], .decodingFailed, "unknown compression method"),
         CodedBody("reserved flags", "gzip", [0x1F, 0x8B, 0x08, 0xE0, 0, 0, 0, 0, 0, 0], [], .decodingFailed, "unknown header flags set"),

@@ -38,7 +38,7 @@ struct CodedBody: Sendable, CustomTestStringConvertible {
         let stage = ContentDecodingStage(for: try Request("http://a/"), limits: limits, next: client)
         var load = StagedLoad(try Self.response(codings), pieces)
         load.endsInPause = endsInPause
-        #expect(load.play(to: stage) { stage.resume() }, "after the end the stage still wants something")
+        #expect(load.play(to: stage) { stage.resume() }, "the stage still asks for a resume after the end")
         return client
     }
 

@@ -13,7 +13,7 @@ import Testing
             (["deflate", "gzip"], ["deflate", "gzip"]),
             (["gzip;q=1"], ["gzip;q=1"]), (["x gzip"], ["x gzip"]),
         ] as [([String], [String])])
-    func listIsRead(values: [String], names: [String]) {
+    func contentEncodingListIsRead(values: [String], names: [String]) {
         var fields = HTTPFields()
         fields[values: .contentEncoding] = values
         #expect(fields.contentCodings == names)

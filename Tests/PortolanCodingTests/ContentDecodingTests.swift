@@ -21,7 +21,7 @@ import Testing
         return client
     }
 
-    @Test func lengthIsOpenAndFieldsStay() throws {
+    @Test func expectedLengthIsUnknownAndFieldsStay() throws {
         let client = try load(try CodedBody.response("gzip"))
         let response = try #require(client.response)
         #expect(response.expectedLength == nil)
@@ -42,7 +42,7 @@ import Testing
     @Test(arguments: [
         ("br", ["br"]), ("ZStd", ["zstd"]), ("gzip, br", ["gzip", "br"]), ("compress", ["compress"]), ("gzip;x", ["gzip;x"]),
         ("br, deflate, gzip", ["br", "deflate", "gzip"]),
-    ]) func unknownCodingIsDeliveredAndSaid(codings: String, remaining: [String]) throws {
+    ]) func unknownCodingIsDeliveredAndListed(codings: String, remaining: [String]) throws {
         let client = try load(try CodedBody.response(codings))
         #expect(client.bytes == CodedBody.gzip)
         #expect(client.response?.remainingContentCodings == remaining)
@@ -51,7 +51,7 @@ import Testing
 
     /// The content coding, the transfer codings over it, and the remaining codings.
     @Test(arguments: [("", [ContentCoding.gzip], []), ("deflate", [.gzip], []), ("br", [.gzip], ["br"])])
-    func transferCodingsAreUndoneFirst(content: String, transfer: [ContentCoding], remaining: [String]) throws {
+    func transferCodingsAreDecodedFirst(content: String, transfer: [ContentCoding], remaining: [String]) throws {
         let bytes = content == "deflate" ? Deflated.make(CodedBody.zlib, .gzip) : CodedBody.gzip
         for keepsCoding in [false, true] {
             var request = try Request("http://a/")
@@ -73,7 +73,7 @@ import Testing
         #expect(try load(response, Deflated.make(CodedBody.zlib, .gzip)).bytes == CodedBody.hello)
     }
 
-    @Test func codedBytesCanBeHad() throws {
+    @Test func decodingCanBeDisabled() throws {
         let client = try load(try CodedBody.response("deflate, gzip")) { $0[DisablesContentDecoding.self] = true }
         #expect(client.bytes == CodedBody.gzip)
         #expect(client.response?.remainingContentCodings == ["deflate", "gzip"])
@@ -85,7 +85,7 @@ import Testing
         #expect(client.response?.remainingContentCodings == ["gzip"])
     }
 
-    @Test func withoutABodyNothingIsUndone() throws {
+    @Test func responsesWithoutABodyAreNotDecoded() throws {
         for status in [HTTPResponse.Status.noContent, .notModified] {
             #expect(try load(try CodedBody.response("gzip", status: status), []).response?.expectedLength == 1000)
         }
@@ -93,11 +93,11 @@ import Testing
         #expect(head.events == [.response(1000), .finished])
     }
 
-    @Test func errorPagesAreUndoneToo() throws {
+    @Test func errorPagesAreDecodedToo() throws {
         #expect(try load(try CodedBody.response("gzip", status: .notFound)).bytes == CodedBody.hello)
     }
 
-    @Test func acceptEncodingIsTheCallersIfGiven() throws {
+    @Test func acceptEncodingOfTheCallerIsKept() throws {
         var request = try Request("http://a/")
         #expect(ContentDecoding.acceptEncoding(for: request) == "gzip, deflate")
         request.fields[.range] = "bytes=3-"

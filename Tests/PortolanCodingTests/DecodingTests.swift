@@ -7,18 +7,18 @@ import Testing
 @testable import PortolanCoding
 
 @Suite(.timeLimit(.minutes(10))) struct DecodingTests {
-    @Test(arguments: CodedBody.sound + CodedBody.broken) func contentsComeOut(body: CodedBody) throws {
+    @Test(arguments: CodedBody.valid + CodedBody.malformed) func contentsAreDecoded(body: CodedBody) throws {
         body.check(try body.decode(in: body.bytes.whole))
     }
 
-    @Test(arguments: CodedBody.sound + CodedBody.broken) func piecesMakeNoDifference(body: CodedBody) throws {
+    @Test(arguments: CodedBody.valid + CodedBody.malformed) func sizesOfPiecesDoNotChangeTheContents(body: CodedBody) throws {
         body.check(try body.decode(in: body.bytes.byteByByte))
         for index in body.bytes.indices.prefix(body.bytes.count > 1000 ? 25 : 80) {
             body.check(try body.decode(in: body.bytes.cut(at: index)))
         }
     }
 
-    @Test(arguments: CodedBody.sound + CodedBody.broken) func pausesMakeNoDifference(body: CodedBody) throws {
+    @Test(arguments: CodedBody.valid + CodedBody.malformed) func pausesDoNotChangeTheContents(body: CodedBody) throws {
         for endsInPause in [false, true] {
             let pauseAll = try body.decode(in: body.bytes.whole, endsInPause: endsInPause) { _, _ in .pause }
             body.check(pauseAll)
@@ -32,7 +32,7 @@ import Testing
 
     /// A body that is cut fails after the contents that it holds. A cut between members does not fail, because no byte
     /// announces another member. A cut in ignored bytes does not fail either.
-    @Test(arguments: CodedBody.sound.filter { $0.bytes.count < 1000 }) func cutIsTruncated(body: CodedBody) throws {
+    @Test(arguments: CodedBody.valid.filter { $0.bytes.count < 1000 }) func truncatedBodyFails(body: CodedBody) throws {
         for count in body.bytes.indices {
             let cut = CodedBody("", body.codings, Array(body.bytes[..<count]), [])
             for pieces in [cut.bytes.whole, cut.bytes.byteByByte] {
@@ -61,7 +61,7 @@ import Testing
         return coded.contains { rest.starts(with: $0) && isWhole(Array(rest[$0.count...]), coded) }
     }
 
-    @Test func anyDataInAnyPiecesComesOut() throws {
+    @Test func randomDataInRandomPiecesIsDecoded() throws {
         var generator = SeededGenerator(seed: 77)
         for round in 0..<300 {
             let count = Int.random(in: 0...(round % 10 == 0 ? 300_000 : 3000), using: &generator)
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func outputComesWithTheInputThatMakesIt() throws {
+    @Test func outputIsDeliveredAsSoonAsItIsDecoded() throws {
         let body = CodedBody("", "gzip", CodedBody.gzip, CodedBody.hello)
         let client = try body.decode(in: body.bytes.byteByByte)
         #expect(client.events.filter { $0 == .data(1) }.count > 5, "not kept until a buffer is full")

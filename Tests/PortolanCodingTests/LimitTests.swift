@@ -10,7 +10,7 @@ import Testing
     private static let zeros = [UInt8](repeating: 0, count: 40 << 20)
     private static let bomb = Deflated.make(zeros, .gzip, level: 9)
 
-    @Test func ratioIsKept() throws {
+    @Test func ratioLimitIsEnforced() throws {
         for pieces in [Self.bomb.whole, Self.bomb.cut(at: 20_000)] {
             let client = try CodedBody("", "gzip", Self.bomb, []).decode(in: pieces)
             #expect(client.error?.code == .limitExceeded)
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func ratioIsNotJudgedInSmallBodies() throws {
+    @Test func ratioIsNotCheckedInSmallBodies() throws {
         let contents = [UInt8](repeating: 0, count: 16 << 20)
         let body = CodedBody("", "gzip", Deflated.make(contents, .gzip, level: 9), contents)
         #expect(body.bytes.count * 200 < contents.count)
@@ -36,19 +36,19 @@ import Testing
 
     /// A bomb inside another coding, or whose output is coded again. The ratio of each level is relative to the bytes
     /// of the wire.
-    @Test func ratioIsOfTheWire() throws {
+    @Test func ratioIsRelativeToTheReceivedBytes() throws {
         let hidden = Deflated.make(Self.bomb, .gzip, level: 9)
         #expect(hidden.count < 2000)
         let client = try CodedBody("", "gzip, gzip", hidden, []).decode(in: hidden.whole)
         #expect(client.error?.code == .limitExceeded)
         let inner = try CodedBody("", "gzip, gzip", Self.bomb, []).decode(in: Self.bomb.whole)
-        #expect(inner.error?.code == .decodingFailed, "zeros are no gzip, before much has come out")
+        #expect(inner.error?.code == .decodingFailed, "zeros are no gzip data, so decoding fails before the ratio is exceeded")
         let padded = Deflated.make(CodedBody.gzip + Self.zeros, .gzip, level: 9)
         let swallowed = try CodedBody("", "gzip, gzip", padded, []).decode(in: padded.whole)
-        #expect(swallowed.error?.code == .limitExceeded, "what is passed over costs time too")
+        #expect(swallowed.error?.code == .limitExceeded, "ignored bytes count towards the ratio")
     }
 
-    @Test(arguments: [0, 1, 20, 21, 22] as [Int64]) func bytesAreCounted(limit: Int64) throws {
+    @Test(arguments: [0, 1, 20, 21, 22] as [Int64]) func decodedBytesAreLimited(limit: Int64) throws {
         let isOver = limit < Int64(CodedBody.hello.count)
         let body = CodedBody(
             "", "gzip", CodedBody.gzip, Array(CodedBody.hello.prefix(Int(limit))), isOver ? .limitExceeded : nil,
@@ -59,7 +59,7 @@ import Testing
         body.check(try body.decode(in: body.bytes.whole, limits: limits, endsInPause: true) { _, _ in .pause })
     }
 
-    @Test func codingsAreCounted() throws {
+    @Test func numberOfCodingsIsLimited() throws {
         let client = try CodedBody("", "br, gzip, gzip, gzip, gzip, x", [1], []).decode(in: [[1]])
         #expect(client.events.count == 1 && client.error?.code == .limitExceeded)
         #expect(client.error?.message.contains("6 codings, and the limit is 5") == true)

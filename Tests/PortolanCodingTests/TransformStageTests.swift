@@ -20,7 +20,7 @@ import Testing
         let client = RecordingClient { _, _ in .pause }
         let stage = try makeStage(client)
         #expect(stage.didReceive(try CodedBody.response("gzip"), storage: .allowed) == .pause)
-        #expect(stage.didLoad(CodedBody.gzip) == .pause, "kept, though the load should have waited")
+        #expect(stage.didLoad(CodedBody.gzip) == .pause, "buffered, although the load should have waited")
         stage.didReceiveTrailers([.eTag: "x"])
         stage.didFinishLoading()
         #expect(client.events == [.response(nil)])
@@ -53,7 +53,7 @@ import Testing
         #expect(client.events == [.response(nil), .failed(error)])
     }
 
-    @Test func brokenBodyEndsTheLoad() throws {
+    @Test func malformedBodyEndsTheLoad() throws {
         let client = RecordingClient()
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
@@ -65,7 +65,7 @@ import Testing
         #expect(client.events.count == 2 && client.error?.code == .decodingFailed)
     }
 
-    @Test func stopIsFinal() throws {
+    @Test func noEventFollowsAStop() throws {
         let client = RecordingClient { _, event in event == .response(nil) ? .keepGoing : .stopped }
         let stage = try makeStage(client)
         _ = stage.didReceive(try CodedBody.response("gzip"), storage: .allowed)
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// A resume may arrive while the load's thread still calls the client.
-    @Test func resumeThatOvertakesItsPauseCounts() throws {
+    @Test func resumeBeforeThePauseReturnsIsNotLost() throws {
         let box = Mutex<ContentDecodingStage?>(nil)
         let client = RecordingClient { _, _ in
             #expect(box.withLock { $0 }?.resume() == .pause)
@@ -102,7 +102,7 @@ import Testing
         #expect(client.bytes == CodedBody.long && client.events.last == .finished)
     }
 
-    @Test func otherEventsPass() throws {
+    @Test func otherEventsPassThrough() throws {
         let client = RecordingClient()
         let stage = try makeStage(client)
         stage.didReach(.firstByte)
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// The client can pause between any two pieces, whatever the size of one read of the connection.
-    @Test(arguments: ["gzip", "gzip, gzip"]) func whatIsInOneReadComesInPieces(_ codings: String) throws {
+    @Test(arguments: ["gzip", "gzip, gzip"]) func outputOfOneReadIsDeliveredInPieces(_ codings: String) throws {
         let body = [UInt8](repeating: 7, count: 10 << 20)
         var coded = Deflated.make(body, .gzip)
         if codings == "gzip, gzip" { coded = Deflated.make(coded, .gzip) }

@@ -16,7 +16,7 @@ import Testing
     }()
 
     /// The load has checked that it continues. It is stopped before its next call.
-    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func aStopJustBeforeACallBreaksNoRule(url: String) throws {
+    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func stopJustBeforeACallIsNoViolation(url: String) throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(DataHandler()) { task.withLock { $0 }?.cancel() }
@@ -30,7 +30,7 @@ import Testing
         task.withLock { $0 = nil }
     }
 
-    @Test func theResponseIsWhatFetchSays() async throws {
+    @Test func responseFollowsTheFetchStandard() async throws {
         let (body, response) = try await loader.data(from: "data:text/html;charset=utf-8,%3Cp%3E#fragment")
         #expect(String(decoding: body, as: UTF8.self) == "<p>")
         #expect(response.status == .ok)
@@ -59,7 +59,7 @@ import Testing
         #expect(delegate.error?.message.contains("\n") == false)
     }
 
-    @Test func aHeadRequestHasTheLengthAndNoBody() throws {
+    @Test func headRequestHasNoBody() throws {
         var request = try Request("data:,12345")
         request.method = .head
         let delegate = RecordingDelegate()
@@ -88,7 +88,7 @@ import Testing
         #expect(delegate.events.last == .finished)
     }
 
-    @Test func aResumeThatOvertakesItsPauseIsNotLost() throws {
+    @Test func resumeBeforeThePauseReturnsIsNotLost() throws {
         let made = Mutex<(any ProtocolLoad)?>(nil)
         let client = RecordingClient { _, event in
             guard case .response = event else { return .keepGoing }
@@ -102,7 +102,7 @@ import Testing
         #expect(client.events == [.response(5), .data(5), .finished])
     }
 
-    @Test func aVerbatimBodyIsDeliveredInPieces() throws {
+    @Test func unencodedBodyIsDeliveredInPieces() throws {
         let text = String(repeating: "0123456789", count: 20_000)
         let delegate = RecordingDelegate()
         loader.task(for: try Request("data:," + text), delegate: delegate).resume()
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: 0..<5)
-    func aStopAtAnyEventIsTheLast(at index: Int) throws {
+    func noDataFollowsAStop(at index: Int) throws {
         let delegate = RecordingDelegate { event, task in
             if task.progress.received / 65_536 >= Int64(index) { .stopped } else { .keepGoing }
         }

@@ -17,7 +17,7 @@ import Testing
             ("%/0", "%/0"),
             ("%:0", "%:0"), ("%`0", "%`0"), ("%0\u{11}", "%0\u{11}"),
         ])
-    func plainBodyIs(text: String, decoded: String) {
+    func plainBodyIsPercentDecoded(text: String, decoded: String) {
         #expect(body(of: "data:,\(text)") == Array(decoded.utf8))
     }
 
@@ -36,7 +36,7 @@ import Testing
             ("Pz8%2f", "???"),
             (" %20", ""),
         ])
-    func base64BodyIs(text: String, decoded: String) {
+    func base64BodyIsDecoded(text: String, decoded: String) {
         #expect(body(of: "data:;base64,\(text)") == Array(decoded.utf8))
     }
 
@@ -52,11 +52,11 @@ import Testing
             ("QQ%3D", .wrongPadding(count: 3, offset: 15)), ("QQ%3D%3D%3D", .wrongPadding(count: 5, offset: 15)),
             ("QQ%3D%3DQQ", .characterAfterPadding(offset: 21)), ("QQ==%51", .characterAfterPadding(offset: 17)),
         ] as [(String, Base64Error)])
-    func base64BodyIsRefused(text: String, error: Base64Error) {
+    func malformedBase64BodyIsRefused(text: String, error: Base64Error) {
         #expect(throws: DataURLError.malformedBase64(error)) { try DataURLDecoder(parsing: "data:;base64,\(text)") }
     }
 
-    @Test(arguments: 0..<30 as Range<UInt64>) func randomPlainTextIsDecodedAsTheStandardSays(seed: UInt64) {
+    @Test(arguments: 0..<30 as Range<UInt64>) func randomPlainTextIsDecodedAsByTheReference(seed: UInt64) {
         var numbers = SeededGenerator(seed: seed)
         let fragments = [
             "%", "%%", "%4", "%41", "%e9", "%Zz", "\u{E9}", "a", "bcdefghijk", "0123456789abcdefghijklmnopqrstuvwxyz", ",", " ",
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<30 as Range<UInt64>) func randomBase64TextIsDecodedAsTheStandardSays(seed: UInt64) {
+    @Test(arguments: 0..<30 as Range<UInt64>) func randomBase64TextIsDecodedAsByTheReference(seed: UInt64) {
         var numbers = SeededGenerator(seed: seed)
         let fragments = ["%20", " ", "%41", "%2B", "%2f", "%3D", "=", "QUJD", "Q", "QU", String(repeating: "az09+/AZ", count: 3)]
         for round in 0..<100 {
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0...200) func whatWasEncodedIsDecodedWhateverIsEscaped(length: Int) {
+    @Test(arguments: 0...200) func encodedBytesRoundTripWithRandomEscapes(length: Int) {
         var numbers = SeededGenerator(seed: UInt64(length))
         let bytes = numbers.bytes(length)
         var text = ""

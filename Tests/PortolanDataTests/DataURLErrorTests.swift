@@ -36,7 +36,7 @@ import Testing
                     + "the text was cut short, or has one too many"
             ),
         ])
-    func messageSaysWhatAndWhereAndHowToMendIt(url: String, message: String) throws {
+    func messageNamesTheProblemTheOffsetAndTheRemedy(url: String, message: String) throws {
         let error = try #require(throws: DataURLError.self) { try DataURLDecoder(parsing: url) }
         #expect(error.description == message)
     }

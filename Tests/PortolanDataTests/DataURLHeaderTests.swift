@@ -71,7 +71,7 @@ import Testing
             (";base\u{16}4", "text/plain", false),
             (";ba\u{17F}e64", "text/plain", false),
         ])
-    func headerMeans(header: String, mimeType: String, isBase64: Bool) throws {
+    func headerGivesTypeAndEncoding(header: String, mimeType: String, isBase64: Bool) throws {
         var decoder = try DataURLDecoder(parsing: "data:\(header),QUJD")
         #expect(decoder.mimeType.description == mimeType)
         #expect(decoder.decodeAll() == Array((isBase64 ? "ABC" : "QUJD").utf8))

@@ -33,7 +33,7 @@ import Testing
         #expect(decoder.decodeAll(pieces: size) == Self.samples[sample].bytes)
     }
 
-    @Test(arguments: samples.indices) func nothingComesAfterTheEndOrIntoNoBuffer(sample: Int) throws {
+    @Test(arguments: samples.indices) func nothingIsDecodedAfterTheEndOrIntoAnEmptyBuffer(sample: Int) throws {
         var decoder = try DataURLDecoder(parsing: Self.samples[sample].url)
         var none: [UInt8] = []
         var noBuffer = none.mutableSpan
@@ -46,7 +46,7 @@ import Testing
         #expect(decoder.remaining == 0)
     }
 
-    @Test(arguments: samples.indices) func copyGoesOnByItself(sample: Int) throws {
+    @Test(arguments: samples.indices) func copyContinuesIndependently(sample: Int) throws {
         var decoder = try DataURLDecoder(parsing: Self.samples[sample].url)
         var bytes = [UInt8](repeating: 0, count: 50)
         var buffer = bytes.mutableSpan
@@ -57,7 +57,7 @@ import Testing
         #expect(decoder.decodeAll(pieces: 7) == rest)
     }
 
-    @Test(arguments: samples.indices) func everyTruncationIsDecodedOrRefused(sample: Int) {
+    @Test(arguments: samples.indices) func truncationsAreDecodedAsByTheReference(sample: Int) {
         let url = Array(Self.samples[sample].url.utf8)
         for end in 0...url.count {
             let text = String(decoding: url[..<end], as: UTF8.self)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func fragmentIsLeftOut() throws {
+    @Test func fragmentIsNotDecoded() throws {
         for (url, bytes) in Self.samples {
             var decoder = try DataURLDecoder(parsing: url + "#frag,ment%41", fragmentOffset: url.utf8.count)
             #expect(decoder.decodeAll() == bytes)
@@ -86,7 +86,7 @@ import Testing
         #expect(decoder.decodeAll() == [0x41])
     }
 
-    @Test(arguments: 0...60) func nothingBeyondTheFragmentOffsetIsReadAhead(length: Int) throws {
+    @Test(arguments: 0...60) func bytesAfterTheFragmentOffsetAreNotRead(length: Int) throws {
         // The text after the offset would continue the base64 or the escapes without a break.
         let text = String(repeating: "QUJD", count: 20)
         var decoder = try? DataURLDecoder(parsing: "data:;base64," + text, fragmentOffset: 13 + length)
@@ -96,12 +96,12 @@ import Testing
         #expect(decoder?.decodeAll() == Reference.percentDecode(Array(escapes.utf8.prefix(length))))
     }
 
-    @Test(arguments: [Int.min, -1, 0, 7, 8, Int.max]) func fragmentOffsetOutsideTheURLDoesNoHarm(offset: Int) {
+    @Test(arguments: [Int.min, -1, 0, 7, 8, Int.max]) func fragmentOffsetOutsideTheURLIsHandled(offset: Int) {
         let decoder = try? DataURLDecoder(parsing: "data:,ab", fragmentOffset: offset)
         #expect(decoder?.length == (offset >= 8 ? 2 : offset == 7 ? 1 : nil))
     }
 
-    @Test func bodyThatStandsAsItIsCanBeTakenWithoutCopying() throws {
+    @Test func unencodedBodyCanBeTakenVerbatim() throws {
         let url = "data:text/html,Hello, World"
         var decoder = try DataURLDecoder(parsing: url)
         #expect(decoder.takeVerbatim(upTo: 5) == 15..<20)

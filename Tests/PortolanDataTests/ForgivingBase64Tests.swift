@@ -20,7 +20,7 @@ import Testing
             // The whole alphabet
             ("+/+/", [251, 255, 191]), ("AAAA", [0, 0, 0]), ("0189", [211, 95, 61]), ("azAZ", [107, 48, 25]),
         ] as [(String, [UInt8])])
-    func textStandsFor(text: String, bytes: [UInt8]) throws {
+    func textIsDecoded(text: String, bytes: [UInt8]) throws {
         #expect(try ForgivingBase64.decode(text) == bytes)
     }
 
@@ -54,11 +54,11 @@ import Testing
             ("\u{1F600}", .foreignCharacter(0xF0, offset: 0)),
             ("@[`{:,", .foreignCharacter(0x40, offset: 0)),
         ] as [(String, Base64Error)])
-    func textIsRefused(text: String, error: Base64Error) {
+    func malformedTextIsRefused(text: String, error: Base64Error) {
         #expect(throws: error) { try ForgivingBase64.decode(text) }
     }
 
-    @Test(arguments: UInt8.min...UInt8.max) func eachByteIsJudgedAlikeInBlocksAndAlone(byte: UInt8) {
+    @Test(arguments: UInt8.min...UInt8.max) func eachByteIsDecodedAlikeInBlocksAndAlone(byte: UInt8) {
         // In a text of 70 bytes, the first 64 bytes are checked in four blocks at once, and the last 6 one by one. In a
         // text of 20 bytes, the first 16 are checked in one block.
         for (length, places) in [(70, 0..<70), (20, 0..<20), (3, 0..<3)] {
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0...200) func whatWasEncodedIsDecoded(length: Int) throws {
+    @Test(arguments: 0...200) func encodedBytesRoundTrip(length: Int) throws {
         var numbers = SeededGenerator(seed: UInt64(length))
         let bytes = numbers.bytes(length)
         var text = Reference.base64(bytes)
@@ -85,7 +85,7 @@ import Testing
         #expect(try ForgivingBase64.decode(text.span) == bytes)
     }
 
-    @Test(arguments: 0..<40 as Range<UInt64>) func randomTextIsJudgedAsTheStandardSays(seed: UInt64) {
+    @Test(arguments: 0..<40 as Range<UInt64>) func randomTextIsDecodedAsByTheReference(seed: UInt64) {
         var numbers = SeededGenerator(seed: seed)
         let rare: [UInt8] = Array(" \t\n\r==-%\u{0}".utf8) + [0x0C, 0xFF, 0x80]
         for _ in 0..<100 {

@@ -10,11 +10,11 @@ import Testing
     private static let bytes = Patterned.bytes(3_000_000)
 
     @Test(arguments: [(0, 1_048_576), (1_048_577, 1_048_577), (2_000_000, 2_000_000), (2_999_999, 2_999_999)])
-    func aFileThatShrinksFailsTheLoadAfterWhatIsLeft(_ size: Int, _ delivered: Int) async throws {
-        let house = try FileHarness()
-        let folder = house.folder
+    func shrinkingFileFailsTheLoadAfterItsRemainingBytes(_ size: Int, _ delivered: Int) async throws {
+        let harness = try FileHarness()
+        let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
-        let recording = try await house.load(house.url(of: "f")) { event, _ in
+        let recording = try await harness.load(harness.url(of: "f")) { event, _ in
             if event == 1 { try? folder.resize("f", to: size) }
             return .keepGoing
         }
@@ -23,16 +23,16 @@ import Testing
         #expect(error.message.contains("\(delivered) of 3000000 bytes"), "\(error)")
         #expect(recording.holds(Array(Self.bytes[..<delivered])))
         #expect(recording.finishes == 0)
-        #expect(recording.breaches.isEmpty)
-        try await house.settle()
-        #expect(house.folder.openDescriptors == 0)
+        #expect(recording.violations.isEmpty)
+        try await harness.settle()
+        #expect(harness.folder.openDescriptors == 0)
     }
 
-    @Test func aRangeThatIsCutOffCountsItsOwnBytes() async throws {
-        let house = try FileHarness()
-        let folder = house.folder
+    @Test func truncatedRangeErrorCountsTheBytesOfTheRange() async throws {
+        let harness = try FileHarness()
+        let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
-        let recording = try await house.load(house.url(of: "f"), fields: [.range: "bytes=1000-899999"]) { event, _ in
+        let recording = try await harness.load(harness.url(of: "f"), fields: [.range: "bytes=1000-899999"]) { event, _ in
             if event == 0 { try? folder.resize("f", to: 1500) }
             return .keepGoing
         }
@@ -40,24 +40,24 @@ import Testing
         #expect(recording.error?.message.contains("500 of 899000 bytes") == true)
     }
 
-    @Test func ofAFileThatGrowsTheAnnouncedLengthIsDelivered() async throws {
-        let house = try FileHarness()
-        let folder = house.folder
+    @Test func growingFileIsDeliveredToItsAnnouncedLength() async throws {
+        let harness = try FileHarness()
+        let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
-        let recording = try await house.load(house.url(of: "f")) { _, _ in
+        let recording = try await harness.load(harness.url(of: "f")) { _, _ in
             try? folder.resize("f", to: 5_000_000)
             return .keepGoing
         }
         #expect(recording.holds(Self.bytes))
         #expect(recording.finishes == 1)
-        #expect(recording.breaches.isEmpty)
+        #expect(recording.violations.isEmpty)
     }
 
     @Test func aFileThatIsReplacedIsReadToItsEnd() async throws {
-        let house = try FileHarness()
-        let folder = house.folder
+        let harness = try FileHarness()
+        let folder = harness.folder
         try folder.write(Self.bytes, to: "f")
-        let recording = try await house.load(house.url(of: "f")) { event, _ in
+        let recording = try await harness.load(harness.url(of: "f")) { event, _ in
             if event == 1 { try? folder.replace("f", by: "other".utf8) }
             return .keepGoing
         }

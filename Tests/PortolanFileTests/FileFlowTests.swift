@@ -13,47 +13,47 @@ import Testing
     private static let events = 0...4
 
     private static func harness(threads: Int = 1) throws -> FileHarness {
-        let house = try FileHarness(threads: threads)
-        try house.folder.write(bytes, to: "f")
-        return house
+        let harness = try FileHarness(threads: threads)
+        try harness.folder.write(bytes, to: "f")
+        return harness
     }
 
     @Test func pausingAtEveryEventLosesAndRepeatsNothing() async throws {
-        let house = try Self.harness()
-        let threads = house.threads
-        let recording = try await house.load(house.url(of: "f")) { _, attempt in
+        let harness = try Self.harness()
+        let threads = harness.threads
+        let recording = try await harness.load(harness.url(of: "f")) { _, handlerLoad in
             // This event occupies the only thread, so the resume comes after the return of the pause.
-            try? threads.run { attempt.resume() }
+            try? threads.run { handlerLoad.resume() }
             return .pause
         }
         #expect(recording.holds(Self.bytes))
         #expect(recording.pieces.count == Self.events.last)
         #expect(recording.finishes == 1)
-        #expect(recording.breaches.isEmpty)
-        try await house.settle()
-        #expect(house.folder.openDescriptors == 0)
+        #expect(recording.violations.isEmpty)
+        try await harness.settle()
+        #expect(harness.folder.openDescriptors == 0)
     }
 
     @Test func pauseAtTheResponseToHeadHoldsBackTheFinish() async throws {
-        let house = try Self.harness()
-        let threads = house.threads
-        let recording = try await house.load(house.url(of: "f"), method: .head) { _, attempt in
-            try? threads.run { attempt.resume() }
+        let harness = try Self.harness()
+        let threads = harness.threads
+        let recording = try await harness.load(harness.url(of: "f"), method: .head) { _, handlerLoad in
+            try? threads.run { handlerLoad.resume() }
             return .pause
         }
         #expect(recording.finishes == 1)
-        #expect(recording.breaches.isEmpty)
+        #expect(recording.violations.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(10))) func resumeMayOvertakeThePauseThatItAnswers() async throws {
-        let house = try Self.harness()
+    @Test(.timeLimit(.minutes(10))) func resumeMayComeBeforeThePauseReturns() async throws {
+        let harness = try Self.harness()
         let load = Mutex<(any ProtocolLoad)?>(nil)
         let client = FileRecordingClient { _ in
             load.withLock { $0 }?.resumeLoading()
             return .pause
         }
-        let request = try Request(house.url(of: "f"))
-        let made = house.handler.makeLoad(for: request, cachedResponse: nil, client: client)
+        let request = try Request(harness.url(of: "f"))
+        let made = harness.handler.makeLoad(for: request, cachedResponse: nil, client: client)
         load.withLock { $0 = made }
         made.startLoading()
         // Not `settle()`, because its job may run before the resumes that the load requests meanwhile.
@@ -66,82 +66,82 @@ import Testing
         #expect(client.recording.ends == 1)
     }
 
-    @Test func aPausedLoadHoldsNoThreadAndNoOtherLoadUp() async throws {
-        let house = try Self.harness(threads: 1)
-        let url = house.url(of: "f")
+    @Test func pausedLoadBlocksNoThreadAndNoOtherLoad() async throws {
+        let harness = try Self.harness(threads: 1)
+        let url = harness.url(of: "f")
         let request = try Request(url)
         let (ends, continuation) = AsyncStream.makeStream(of: FileRecordingClient.Recording.self)
         let paused = Mutex(0)
-        let first = house.begin(
+        let first = harness.prepare(
             request,
-            answer: { event, _ in
+            onEvent: { event, _ in
                 guard event == 2 else { return .keepGoing }
                 paused.withLock { $0 += 1 }
                 return .pause
             }, ended: { continuation.yield($0) })
         first.start()
-        try await house.settle()
+        try await harness.settle()
         #expect(paused.withLock { $0 } == 1)
         // The second load uses the only thread while the first load is paused in its body.
-        #expect(try await house.load(url).holds(Self.bytes))
-        #expect(house.folder.openDescriptors == 1)
-        first.attempt?.resume()
+        #expect(try await harness.load(url).holds(Self.bytes))
+        #expect(harness.folder.openDescriptors == 1)
+        first.handlerLoad?.resume()
         var iterator = ends.makeAsyncIterator()
         #expect(await iterator.next()?.holds(Self.bytes) == true)
     }
 
-    @Test(arguments: events) func stoppedAtAnyEventIsTheLast(_ last: Int) async throws {
-        let house = try Self.harness()
-        let recording = try await house.load(house.url(of: "f")) { event, _ in event == last ? .stopped : .keepGoing }
-        try await house.settle()
+    @Test(arguments: events) func noEventFollowsAStop(_ last: Int) async throws {
+        let harness = try Self.harness()
+        let recording = try await harness.load(harness.url(of: "f")) { event, _ in event == last ? .stopped : .keepGoing }
+        try await harness.settle()
         #expect(recording.pieces.count == last)
         #expect(recording.ends == 0)
-        #expect(recording.breaches.isEmpty)
-        #expect(house.folder.openDescriptors == 0)
+        #expect(recording.violations.isEmpty)
+        #expect(harness.folder.openDescriptors == 0)
     }
 
-    @Test(arguments: events) func cancelledInAnyEventFailsOnceAndDeliversNoMore(_ last: Int) async throws {
-        let house = try Self.harness()
-        let recording = try await house.load(house.url(of: "f")) { event, attempt in
-            if event == last { attempt.end(with: LoadError(.cancelled, message: "enough")) }
+    @Test(arguments: events) func cancelDuringAnyEventFailsOnceAndEndsTheData(_ last: Int) async throws {
+        let harness = try Self.harness()
+        let recording = try await harness.load(harness.url(of: "f")) { event, handlerLoad in
+            if event == last { handlerLoad.end(with: LoadError(.cancelled, message: "enough")) }
             return .keepGoing
         }
-        try await house.settle()
+        try await harness.settle()
         #expect(recording.pieces.count == last)
         #expect(recording.errors.map(\.code) == [.cancelled])
-        #expect(recording.breaches.isEmpty)
-        #expect(house.folder.openDescriptors == 0)
+        #expect(recording.violations.isEmpty)
+        #expect(harness.folder.openDescriptors == 0)
     }
 
     @Test(arguments: events) func stopWhilePausedClosesTheFileAtOnce(_ last: Int) async throws {
-        let house = try Self.harness()
-        let begun = house.begin(
-            try Request(house.url(of: "f")), answer: { event, _ in event == last ? .pause : .keepGoing }, ended: { _ in })
-        begun.start()
-        try await house.settle()
-        #expect(house.folder.openDescriptors == 1)
-        begun.attempt?.end(with: LoadError(.cancelled, message: "enough"))
-        #expect(house.folder.openDescriptors == 0)
+        let harness = try Self.harness()
+        let prepared = harness.prepare(
+            try Request(harness.url(of: "f")), onEvent: { event, _ in event == last ? .pause : .keepGoing }, ended: { _ in })
+        prepared.start()
+        try await harness.settle()
+        #expect(harness.folder.openDescriptors == 1)
+        prepared.handlerLoad?.end(with: LoadError(.cancelled, message: "enough"))
+        #expect(harness.folder.openDescriptors == 0)
     }
 
     @Test func stopBeforeTheStartDeliversNothing() async throws {
-        let house = try Self.harness()
+        let harness = try Self.harness()
         let client = FileRecordingClient { _ in .keepGoing }
-        let load = house.handler.makeLoad(for: try Request(house.url(of: "f")), cachedResponse: nil, client: client)
+        let load = harness.handler.makeLoad(for: try Request(harness.url(of: "f")), cachedResponse: nil, client: client)
         load.stopLoading()
         load.stopLoading()
         load.startLoading()
         load.resumeLoading()
-        try await house.settle()
+        try await harness.settle()
         #expect(client.recording.responses.isEmpty)
         #expect(client.recording.ends == 0)
     }
 
     @Test func resumeWithoutAPauseDoesNothing() async throws {
-        let house = try Self.harness()
-        let recording = try await house.load(house.url(of: "f")) { _, attempt in
-            attempt.resume()
-            attempt.resume()
+        let harness = try Self.harness()
+        let recording = try await harness.load(harness.url(of: "f")) { _, handlerLoad in
+            handlerLoad.resume()
+            handlerLoad.resume()
             return .keepGoing
         }
         #expect(recording.holds(Self.bytes))
@@ -149,12 +149,12 @@ import Testing
     }
 
     @Test func aThousandLoadsLeakNoDescriptor() async throws {
-        let house = try FileHarness(threads: 4)
-        try house.folder.write(Patterned.bytes(300_000), to: "f")
-        let url = house.url(of: "f")
+        let harness = try FileHarness(threads: 4)
+        try harness.folder.write(Patterned.bytes(300_000), to: "f")
+        let url = harness.url(of: "f")
         let sums = try await withThrowingTaskGroup(of: Int.self) { group in
             for index in 0..<1000 {
-                group.addTask { try await house.load(url) { event, _ in event == index % 3 ? .stopped : .keepGoing }.ends }
+                group.addTask { try await harness.load(url) { event, _ in event == index % 3 ? .stopped : .keepGoing }.ends }
             }
             return try await group.reduce(0, +)
         }
@@ -162,22 +162,22 @@ import Testing
         #expect(sums == 333)
         // Four jobs that wait for each other occupy all four threads, so no load runs on a thread any more.
         let barrier = Barrier(count: 4)
-        for _ in 0..<4 { try house.threads.run { barrier.arriveAndWait() } }
+        for _ in 0..<4 { try harness.threads.run { barrier.arriveAndWait() } }
         await barrier.passed()
-        #expect(house.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptors == 0)
     }
 
     @Test func aNestedLoadNeedsNoPlaceInThePool() async throws {
-        let house = try Self.harness(threads: 1)
+        let harness = try Self.harness(threads: 1)
         let barrier = Barrier(count: 2)
         // Occupies the only thread until the nested load has ended.
-        try house.threads.run { barrier.arriveAndWait() }
-        var request = try Request(house.url(of: "f"))
+        try harness.threads.run { barrier.arriveAndWait() }
+        var request = try Request(harness.url(of: "f"))
         request.nestingDepth = 1
         let nested = request
         let recording = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                house.begin(nested, ended: { continuation.resume(returning: $0) }).start()
+                harness.prepare(nested, ended: { continuation.resume(returning: $0) }).start()
             }
         } onCancel: {
             // The time limit has passed while the load waits for the thread.

@@ -26,33 +26,33 @@ struct FileHarness: Sendable {
 
     /// Loads a URL to its end.
     ///
-    /// - Parameter answer: returns the client's answer for the event of this number. It may use the attempt.
+    /// - Parameter onEvent: returns the client's flow for the event of this number. It may use the handler load.
     func load(
         _ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
-        answer: @escaping @Sendable (_ event: Int, _ attempt: HandlerLoad) -> Flow = { _, _ in .keepGoing }
+        onEvent: @escaping @Sendable (_ event: Int, _ handlerLoad: HandlerLoad) -> Flow = { _, _ in .keepGoing }
     ) async throws -> FileRecordingClient.Recording {
         let request = try Request(url, method: method, fields: fields)
         return await withCheckedContinuation { continuation in
-            let begun = begin(request, answer: answer) { recording in continuation.resume(returning: recording) }
-            begun.start()
+            let prepared = prepare(request, onEvent: onEvent) { recording in continuation.resume(returning: recording) }
+            prepared.start()
         }
     }
 
     /// Makes a load that is ready to start. `ended` is called once.
-    func begin(
-        _ request: Request, answer: @escaping @Sendable (_ event: Int, _ attempt: HandlerLoad) -> Flow = { _, _ in .keepGoing },
+    func prepare(
+        _ request: Request, onEvent: @escaping @Sendable (_ event: Int, _ handlerLoad: HandlerLoad) -> Flow = { _, _ in .keepGoing },
         ended: @escaping @Sendable (FileRecordingClient.Recording) -> Void
-    ) -> Begun {
-        let begun = Begun()
+    ) -> PreparedLoad {
+        let prepared = PreparedLoad()
         let client = FileRecordingClient(
-            answer: { event in begun.attempt.map { answer(event, $0) } ?? .stopped },
+            onEvent: { event in prepared.handlerLoad.map { onEvent(event, $0) } ?? .stopped },
             ended: {
-                if let recording = begun.finish() { ended(recording) } else { Issue.record("an attempt ended twice") }
+                if let recording = prepared.finish() { ended(recording) } else { Issue.record("a load ended twice") }
             })
-        let attempt = HandlerLoad(
+        let handlerLoad = HandlerLoad(
             handler: handler.identifier, traits: handler.traits, request: request, offersCached: false, next: client, observer: client)
-        begun.set(client, attempt, handler.makeLoad(for: request, cachedResponse: nil, client: attempt))
-        return begun
+        prepared.set(client, handlerLoad, handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad))
+        return prepared
     }
 
     /// Returns when the current jobs of the only thread have ended.
@@ -68,26 +68,26 @@ struct FileHarness: Sendable {
 }
 
 /// A handler load with its client and its protocol load, until its end.
-final class Begun: Sendable {
+final class PreparedLoad: Sendable {
     private struct Parts: Sendable {
         let client: FileRecordingClient
-        let attempt: HandlerLoad
+        let handlerLoad: HandlerLoad
         let load: any ProtocolLoad
     }
     private let parts = Mutex<Parts?>(nil)
 
-    var attempt: HandlerLoad? { parts.withLock { $0?.attempt } }
+    var handlerLoad: HandlerLoad? { parts.withLock { $0?.handlerLoad } }
 
-    fileprivate func set(_ client: FileRecordingClient, _ attempt: HandlerLoad, _ load: any ProtocolLoad) {
-        parts.withLock { $0 = Parts(client: client, attempt: attempt, load: load) }
+    fileprivate func set(_ client: FileRecordingClient, _ handlerLoad: HandlerLoad, _ load: any ProtocolLoad) {
+        parts.withLock { $0 = Parts(client: client, handlerLoad: handlerLoad, load: load) }
     }
 
     func start() {
         guard let parts = parts.withLock({ $0 }) else { return }
-        parts.attempt.start(parts.load)
+        parts.handlerLoad.start(parts.load)
     }
 
-    /// Releases everything, which breaks the retain cycle of client and answer.
+    /// Releases everything, which breaks the retain cycle of the client and `onEvent`.
     ///
     /// - Returns: the recording; `nil` at the second call.
     fileprivate func finish() -> FileRecordingClient.Recording? {

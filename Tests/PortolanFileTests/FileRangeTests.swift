@@ -23,10 +23,10 @@ import Testing
         ("bytes=+1-2", digits, nil), ("bytes=1 -2", digits, nil), ("bytes =1-2", digits, nil), ("bytes=--1", digits, nil),
     ]
 
-    @Test(arguments: ranges) func rangeFieldSelects(_ row: (field: String, bytes: String, contentRange: String?)) async throws {
-        let house = try FileHarness()
-        try house.folder.write(Self.digits.utf8, to: "f")
-        let recording = try await house.load(house.url(of: "f"), fields: [.range: row.field])
+    @Test(arguments: ranges) func rangeFieldSelectsBytes(_ row: (field: String, bytes: String, contentRange: String?)) async throws {
+        let harness = try FileHarness()
+        try harness.folder.write(Self.digits.utf8, to: "f")
+        let recording = try await harness.load(harness.url(of: "f"), fields: [.range: row.field])
         #expect(String(decoding: recording.bytes, as: UTF8.self) == row.bytes)
         let response = try #require(recording.response)
         #expect(response.fields[.contentRange] == row.contentRange)
@@ -34,26 +34,24 @@ import Testing
         #expect(response.expectedLength == Int64(row.bytes.utf8.count))
         #expect(response.status == nil)
         #expect(recording.finishes == 1)
-        #expect(recording.breaches.isEmpty)
+        #expect(recording.violations.isEmpty)
     }
 
     static let outside = ["bytes=10-", "bytes=10-20", "bytes=-0", "bytes=99999999999999999999-"]
 
     @Test(arguments: outside) func rangeOutsideIsAnErrorThatNamesTheSize(_ field: String) async throws {
-        let house = try FileHarness()
-        try house.folder.write(Self.digits.utf8, to: "f")
-        let error = try #require(try await house.load(house.url(of: "f"), fields: [.range: field]).error)
+        let harness = try FileHarness()
+        try harness.folder.write(Self.digits.utf8, to: "f")
+        let error = try #require(try await harness.load(harness.url(of: "f"), fields: [.range: field]).error)
         #expect(error.code == .rangeNotSatisfiable)
         #expect(error.message.contains("10 bytes"))
-        #expect(house.folder.openDescriptors == 0)
+        #expect(harness.folder.openDescriptors == 0)
     }
 
-    @Test(arguments: [("bytes=0-", true), ("bytes=-1", false)]) func emptyFileHasNoFirstByteButASuffix(_ field: String, _ fails: Bool)
-        async throws
-    {
-        let house = try FileHarness()
-        try house.folder.write([], to: "empty")
-        let recording = try await house.load(house.url(of: "empty"), fields: [.range: field])
+    @Test(arguments: [("bytes=0-", true), ("bytes=-1", false)]) func emptyFileAcceptsOnlyASuffixRange(_ field: String, _ fails: Bool) async throws {
+        let harness = try FileHarness()
+        try harness.folder.write([], to: "empty")
+        let recording = try await harness.load(harness.url(of: "empty"), fields: [.range: field])
         #expect(recording.error?.code == (fails ? .rangeNotSatisfiable : nil))
         #expect(recording.finishes == (fails ? 0 : 1))
     }
@@ -64,18 +62,18 @@ import Testing
     ]
 
     @Test(arguments: validators) func rangeIsServedOnlyIfTheFileIsUnchanged(_ validator: String, _ bytes: String) async throws {
-        let house = try FileHarness()
-        try house.folder.write(Self.digits.utf8, to: "f")
-        try house.folder.setModified("f", secondsSince1970: 784_111_777)
-        let recording = try await house.load(house.url(of: "f"), fields: [.range: "bytes=0-1", .ifRange: validator])
+        let harness = try FileHarness()
+        try harness.folder.write(Self.digits.utf8, to: "f")
+        try harness.folder.setModified("f", secondsSince1970: 784_111_777)
+        let recording = try await harness.load(harness.url(of: "f"), fields: [.range: "bytes=0-1", .ifRange: validator])
         #expect(String(decoding: recording.bytes, as: UTF8.self) == bytes)
     }
 
     @Test func rangeOfALargeFileStartsAndEndsInsidePieces() async throws {
-        let house = try FileHarness()
+        let harness = try FileHarness()
         let bytes = Patterned.bytes(2_500_000)
-        try house.folder.write(bytes, to: "big")
-        let recording = try await house.load(house.url(of: "big"), fields: [.range: "bytes=100001-2400000"])
+        try harness.folder.write(bytes, to: "big")
+        let recording = try await harness.load(harness.url(of: "big"), fields: [.range: "bytes=100001-2400000"])
         #expect(recording.holds(Array(bytes[100_001...2_400_000])))
     }
 }

@@ -12,9 +12,9 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
         var bytes: [UInt8] = []
         var finishes = 0
         var errors: [LoadError] = []
-        var breaches: [ContractRule] = []
+        var violations: [ContractRule] = []
         /// Events that a file load must not report.
-        var strays: [String] = []
+        var unexpectedEvents: [String] = []
 
         var response: Response? { responses.first }
         var error: LoadError? { errors.first }
@@ -25,27 +25,27 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
         func holds(_ expected: [UInt8]) -> Bool { bytes == expected }
     }
 
-    /// Returns the answer for the event of this number, from 0 for the response.
-    typealias Answer = @Sendable (_ event: Int) -> Flow
+    /// Returns the flow for the event of this number, from 0 for the response.
+    typealias OnEvent = @Sendable (_ event: Int) -> Flow
 
-    private let answer: Answer
+    private let onEvent: OnEvent
     /// Called when the load has ended.
     private let ended: @Sendable () -> Void
     private let state = Mutex(Recording())
 
-    init(answer: @escaping Answer, ended: @escaping @Sendable () -> Void = {}) {
-        self.answer = answer
+    init(onEvent: @escaping OnEvent, ended: @escaping @Sendable () -> Void = {}) {
+        self.onEvent = onEvent
         self.ended = ended
     }
 
     var recording: Recording { state.withLock { $0 } }
 
     private func record(_ change: (inout Recording) -> Void) { state.withLock { change(&$0) } }
-    private func stray(_ name: String) { record { $0.strays.append(name) } }
+    private func recordUnexpected(_ name: String) { record { $0.unexpectedEvents.append(name) } }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         record { $0.responses.append(response) }
-        return answer(0)
+        return onEvent(0)
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
@@ -55,7 +55,7 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
             recording.bytes += copy
             return recording.pieces.count
         }
-        return answer(event)
+        return onEvent(event)
     }
 
     func didFinishLoading() {
@@ -66,21 +66,21 @@ final class FileRecordingClient: ProtocolClient, HandlerLoadObserver {
         record { $0.errors.append(error) }
     }
 
-    func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) { record { $0.breaches.append(rule) } }
+    func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) { record { $0.violations.append(rule) } }
     func handlerLoadEnded() { ended() }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        stray(#function)
+        recordUnexpected(#function)
         return .keepGoing
     }
-    func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { stray(#function) }
-    func didReceiveInterim(_ response: Response) { stray(#function) }
-    func didReceiveTrailers(_ fields: HTTPFields) { stray(#function) }
-    func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) { stray(#function) }
+    func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { recordUnexpected(#function) }
+    func didReceiveInterim(_ response: Response) { recordUnexpected(#function) }
+    func didReceiveTrailers(_ fields: HTTPFields) { recordUnexpected(#function) }
+    func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) { recordUnexpected(#function) }
     func didReach(_ step: LoadStep) {}
-    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) { stray(#function) }
-    func didReceive(_ challenge: AuthenticationChallenge) { stray(#function) }
-    func didCancel(_ challenge: AuthenticationChallenge) { stray(#function) }
+    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) { recordUnexpected(#function) }
+    func didReceive(_ challenge: AuthenticationChallenge) { recordUnexpected(#function) }
+    func didCancel(_ challenge: AuthenticationChallenge) { recordUnexpected(#function) }
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         FailedLoad(LoadError(.notOffered, message: "no nested loads here"), client: client)
     }
@@ -92,6 +92,6 @@ extension FileRecordingClient.Recording: CustomReflectable, CustomStringConverti
 
     var description: String {
         "\(responses.count) responses, \(bytes.count) bytes in \(pieces.count) pieces, \(finishes) finishes, errors \(errors), "
-            + "breaches \(breaches), strays \(strays)"
+            + "violations \(violations), unexpected events \(unexpectedEvents)"
     }
 }

@@ -41,7 +41,7 @@ import Testing
     }
 
     /// A load that has a thread or is paused does not wait for a thread, whatever the number of waiting loads.
-    @Test func onlyALoadThatWaitsForAThreadSaysSo() async throws {
+    @Test func onlyALoadThatWaitsForAThreadReportsAStall() async throws {
         let loader = loader(files.handler)
         let barrier = Barrier(count: 4)
         let isOpen = ConditionLock(false)
@@ -74,7 +74,7 @@ import Testing
         for holder in holders { await holder.ended() }
     }
 
-    @Test func aTimeOutSaysWhoHoldsTheThreads() async throws {
+    @Test func timeoutErrorNamesTheThreadsInUse() async throws {
         let clock = ManualClock()
         let loader = loader(files.handler) { $0.clock = clock }
         let barrier = Barrier(count: 4)

@@ -22,16 +22,16 @@ import Testing
 
     /// A name with the dot of the root is the same name (RFC 6761 §6.3). The URL Standard retains the dot in the URL.
     @Test(arguments: ["localhost", "localhost.", "LOCALHOST.", "%6cocalhost."]) func localhostIsThisMachine(_ host: String) async throws {
-        let house = try FileHarness()
-        try house.folder.write("here".utf8, to: "file")
-        let url = house.url(of: "file")
-        let recording = try await house.load("file://\(host)\(url.dropFirst("file://".count))")
+        let harness = try FileHarness()
+        try harness.folder.write("here".utf8, to: "file")
+        let url = harness.url(of: "file")
+        let recording = try await harness.load("file://\(host)\(url.dropFirst("file://".count))")
         #expect(recording.error == nil)
         #expect(recording.holds(Array("here".utf8)))
     }
 
     @Test(arguments: ["file://user@localhost/x", "file://user:word@/x", "file://localhost:80/x"])
-    func userInformationAndPortAreNoFileURL(_ url: String) {
+    func userInformationAndPortAreRefused(_ url: String) {
         #expect { try Request(url) } throws: { ($0 as? LoadError)?.code == .badURL }
     }
 
@@ -50,16 +50,16 @@ import Testing
         ("circle", .ioFailed, "circle"), ("dangling", .notFound, "dangling"),
     ]
 
-    @Test(arguments: entries) func whatIsNoRegularFileIsRefused(_ row: (name: String, code: LoadError.Code, says: String)) async throws {
-        let house = try FileHarness()
-        let folder = house.folder
+    @Test(arguments: entries) func missingAndIrregularFilesAreRefused(_ row: (name: String, code: LoadError.Code, says: String)) async throws {
+        let harness = try FileHarness()
+        let folder = harness.folder
         try folder.write("x".utf8, to: "file")
         try FileManager.default.createDirectory(atPath: folder.path(of: "folder"), withIntermediateDirectories: false)
         try folder.makeFIFO("fifo")
         try folder.makeSocket("socket")
         try folder.makeLink("circle", to: "circle")
         try folder.makeLink("dangling", to: "nowhere")
-        let recording = try await house.load(house.url(of: row.name))
+        let recording = try await harness.load(harness.url(of: row.name))
         let error = try #require(recording.error)
         #expect(error.code == row.code)
         #expect(error.message.contains(row.says), "\(error)")
@@ -75,8 +75,8 @@ import Testing
     }
 
     @Test func messagesAreOneLine() async throws {
-        let house = try FileHarness()
-        let error = try #require(try await house.load(house.url(of: "a%0Ab%1B%E2%80%AE")).error)
+        let harness = try FileHarness()
+        let error = try #require(try await harness.load(harness.url(of: "a%0Ab%1B%E2%80%AE")).error)
         #expect(error.code == .notFound)
         #expect(
             error.message.unicodeScalars.allSatisfy {

@@ -14,45 +14,45 @@ import Testing
         ("dot.txt", "x/../dot.txt"), ("new\nline.txt", "new%0Aline.txt"), ("back\\slash.txt", "back%5Cslash.txt"),
     ]
 
-    @Test(arguments: names) func loadsByName(_ row: (name: String, url: String)) async throws {
-        let house = try FileHarness()
-        try house.folder.write("contents".utf8, to: row.name)
-        let recording = try await house.load(house.url(of: row.url))
+    @Test(arguments: names) func filesAreLoadedByName(_ row: (name: String, url: String)) async throws {
+        let harness = try FileHarness()
+        try harness.folder.write("contents".utf8, to: row.name)
+        let recording = try await harness.load(harness.url(of: row.url))
         #expect(recording.error == nil)
         #expect(recording.bytes == Array("contents".utf8))
         #expect(recording.response?.mimeType == .plainText)
         #expect(recording.ends == 1)
-        #expect(recording.breaches.isEmpty)
-        #expect(recording.strays.isEmpty)
+        #expect(recording.violations.isEmpty)
+        #expect(recording.unexpectedEvents.isEmpty)
     }
 
     static let sizes = [1, 4095, 4096, 4097, 1_048_575, 1_048_576, 1_048_577, 2_500_001]
 
-    @Test(arguments: sizes) func everyByteComesOnceAndInOrder(size: Int) async throws {
-        let house = try FileHarness()
+    @Test(arguments: sizes) func everyByteIsDeliveredOnceAndInOrder(size: Int) async throws {
+        let harness = try FileHarness()
         let bytes = Patterned.bytes(size)
-        try house.folder.write(bytes, to: "big")
-        let recording = try await house.load(house.url(of: "big"))
+        try harness.folder.write(bytes, to: "big")
+        let recording = try await harness.load(harness.url(of: "big"))
         #expect(recording.holds(bytes))
         #expect(recording.response?.expectedLength == Int64(size))
         #expect(recording.pieces.allSatisfy { $0 <= 1_048_576 })
         #expect(recording.finishes == 1)
     }
 
-    @Test func emptyFileIsAResponseAndAFinish() async throws {
-        let house = try FileHarness()
-        try house.folder.write([], to: "empty.txt")
-        let recording = try await house.load(house.url(of: "empty.txt"))
+    @Test func emptyFileHasAResponseAndAFinish() async throws {
+        let harness = try FileHarness()
+        try harness.folder.write([], to: "empty.txt")
+        let recording = try await harness.load(harness.url(of: "empty.txt"))
         #expect(recording.response?.expectedLength == 0)
         #expect(recording.pieces.isEmpty)
         #expect(recording.finishes == 1)
     }
 
-    @Test func responseSaysWhatTheFileIs() async throws {
-        let house = try FileHarness()
-        try house.folder.write("<p>hello".utf8, to: "a page.html")
-        try house.folder.setModified("a page.html", secondsSince1970: 784_111_777)
-        let response = try #require(try await house.load(house.url(of: "a%20page.html")).response)
+    @Test func responseDescribesTheFile() async throws {
+        let harness = try FileHarness()
+        try harness.folder.write("<p>hello".utf8, to: "a page.html")
+        try harness.folder.setModified("a page.html", secondsSince1970: 784_111_777)
+        let response = try #require(try await harness.load(harness.url(of: "a%20page.html")).response)
         #expect(response.mimeType == .html)
         #expect(response.textEncodingName == nil)
         #expect(response.expectedLength == 8)
@@ -64,42 +64,42 @@ import Testing
             ])
     }
 
-    @Test func headDeliversTheResponseAlone() async throws {
-        let house = try FileHarness()
-        try house.folder.write("12345".utf8, to: "x.txt")
-        let recording = try await house.load(house.url(of: "x.txt"), method: .head, fields: [.range: "bytes=0-1"])
+    @Test func headDeliversOnlyTheResponse() async throws {
+        let harness = try FileHarness()
+        try harness.folder.write("12345".utf8, to: "x.txt")
+        let recording = try await harness.load(harness.url(of: "x.txt"), method: .head, fields: [.range: "bytes=0-1"])
         #expect(recording.response?.expectedLength == 5)
         #expect(recording.response?.fields[.contentRange] == nil)
         #expect(recording.pieces.isEmpty)
         #expect(recording.finishes == 1)
-        #expect(recording.breaches.isEmpty)
+        #expect(recording.violations.isEmpty)
     }
 
     @Test(arguments: ["?query", "#fragment", "?a=b#c"]) func queryAndFragmentAreIgnored(_ suffix: String) async throws {
-        let house = try FileHarness()
-        try house.folder.write("x".utf8, to: "f")
-        #expect(try await house.load(house.url(of: "f") + suffix).bytes == Array("x".utf8))
+        let harness = try FileHarness()
+        try harness.folder.write("x".utf8, to: "f")
+        #expect(try await harness.load(harness.url(of: "f") + suffix).bytes == Array("x".utf8))
     }
 
     @Test func symbolicLinksAreFollowed() async throws {
-        let house = try FileHarness()
-        try house.folder.write("target".utf8, to: "real/file.json")
-        try house.folder.makeLink("link", to: "real")
-        try house.folder.makeLink("name.txt", to: "link/file.json")
-        let recording = try await house.load(house.url(of: "name.txt"))
+        let harness = try FileHarness()
+        try harness.folder.write("target".utf8, to: "real/file.json")
+        try harness.folder.makeLink("link", to: "real")
+        try harness.folder.makeLink("name.txt", to: "link/file.json")
+        let recording = try await harness.load(harness.url(of: "name.txt"))
         #expect(recording.bytes == Array("target".utf8))
-        #expect(recording.response?.mimeType == .plainText, "the name that was asked for decides")
+        #expect(recording.response?.mimeType == .plainText, "the requested name decides the type")
     }
 
-    @Test func unknownNameIsBytes() async throws {
-        let house = try FileHarness()
-        try house.folder.write("x".utf8, to: "no-ending")
-        #expect(try await house.load(house.url(of: "no-ending")).response?.mimeType == .octetStream)
+    @Test func unknownExtensionIsOctetStream() async throws {
+        let harness = try FileHarness()
+        try harness.folder.write("x".utf8, to: "no-ending")
+        #expect(try await harness.load(harness.url(of: "no-ending")).response?.mimeType == .octetStream)
     }
 
-    @Test func fileOfTheKernelWithoutASizeIsReadToItsEnd() async throws {
-        let house = try FileHarness()
-        let recording = try await house.load("file:///proc/version", fields: [.range: "bytes=0-3"])
+    @Test func kernelFileWithoutASizeIsReadToItsEnd() async throws {
+        let harness = try FileHarness()
+        let recording = try await harness.load("file:///proc/version", fields: [.range: "bytes=0-3"])
         #expect(recording.bytes == FileManager.default.contents(atPath: "/proc/version").map(Array.init))
         #expect(!recording.bytes.isEmpty)
         #expect(recording.response?.expectedLength == nil)
@@ -107,11 +107,11 @@ import Testing
         #expect(recording.finishes == 1)
     }
 
-    @Test func fileWithoutABlockKeepsItsSize() async throws {
-        let house = try FileHarness()
-        try house.folder.write([], to: "hole")
-        try house.folder.resize("hole", to: 100_000)
-        let recording = try await house.load(house.url(of: "hole"))
+    @Test func sparseFileKeepsItsSize() async throws {
+        let harness = try FileHarness()
+        try harness.folder.write([], to: "hole")
+        try harness.folder.resize("hole", to: 100_000)
+        let recording = try await harness.load(harness.url(of: "hole"))
         #expect(recording.response?.expectedLength == 100_000)
         #expect(recording.holds([UInt8](repeating: 0, count: 100_000)))
     }

@@ -83,12 +83,12 @@ struct HTTPChallengeTests {
     private static func parse(_ octets: [UInt8]) -> [HTTPChallenge] { HTTPChallenge.parse(octets.span) }
 
     @Test(arguments: rows)
-    func aValueGivesItsChallenges(_ value: String, _ challenges: String) {
+    func valueIsParsedIntoItsChallenges(_ value: String, _ challenges: String) {
         #expect(Self.notation(Self.parse(Array(value.utf8))) == challenges)
     }
 
     @Test(arguments: rows)
-    func aValueThatIsCutOffGivesNoMoreThanItSays(_ value: String, _ challenges: String) {
+    func truncatedValueKeepsItsCompleteChallenges(_ value: String, _ challenges: String) {
         let octets = Array(value.utf8)
         let whole = Self.parse(octets)
         for count in 0..<octets.count {
@@ -100,7 +100,7 @@ struct HTTPChallengeTests {
         }
     }
 
-    @Test func anyTwoOctetsAfterABeginningAreReadToAnEnd() {
+    @Test func anyTwoBytesAreParsedWithoutATrap() {
         for start in ["", "Basic ", "Basic realm=\"", "Basic realm=a,", "Negotiate ab"] {
             for first in UInt8.min...UInt8.max {
                 for second in [UInt8(0), 9, 10, 13, 32, 34, 44, 61, 65, 92, 127, 255] {
@@ -110,7 +110,7 @@ struct HTTPChallengeTests {
         }
     }
 
-    @Test func eachFieldCountsAndAMalformedOneEndsWithItself() {
+    @Test func malformedFieldDoesNotAffectTheNextField() {
         var fields = HTTPFields()
         fields.append(HTTPField(name: .wwwAuthenticate, value: "Basic realm=\"never closed, Negotiate"))
         fields.append(HTTPField(name: .proxyAuthenticate, value: "Other"))
@@ -118,11 +118,11 @@ struct HTTPChallengeTests {
         #expect(Self.notation(HTTPChallenge.parse(.wwwAuthenticate, of: fields)) == "basic[] digest[a=b] negotiate[]")
     }
 
-    @Test func aRealmThatIsNoUTF8IsISO88591() {
+    @Test func realmThatIsNotUTF8IsReadAsISO88591() {
         #expect(Self.parse(Array("Basic realm=\"gr".utf8) + [0xFC] + Array("n\"".utf8)).first?["realm"] == "grün")
     }
 
-    @Test func aLongHostileValueTakesLinearTime() {
+    @Test func longHostileValueIsParsedInLinearTime() {
         let octets = Array("Basic ".utf8) + (0..<40_000).flatMap { _ in Array("a=b,".utf8) }
         #expect(Self.parse(octets).first?.parameters.count == 40_000)
         let schemes = (0..<40_000).flatMap { _ in Array("a ,".utf8) }

@@ -32,7 +32,7 @@ import Testing
         #expect(try sent([["X-A", "b"], ["host", "other"]]).prefix(1) == ["host: other"])
     }
 
-    @Test func lengthIsSaid() throws {
+    @Test func contentLengthIsSent() throws {
         #expect(try sent([], .length(5)).last == "Content-Length: 5")
         #expect(try sent([["Content-Length", "5"]], .length(5)).filter { $0.hasPrefix("Content-Length") } == ["Content-Length: 5"])
     }
@@ -41,7 +41,7 @@ import Testing
         #expect(try sent([], .chunked).last == "Transfer-Encoding: chunked")
     }
 
-    @Test func connectionOptionsAreSaidOnce() throws {
+    @Test func connectionOptionsAreSentOnce() throws {
         #expect(try sent([["Connection", "Close"]]).last == "Connection: close")
         #expect(
             try sent([["TE", "trailers"], ["Connection", "keep-alive, TE"]]).suffix(2) == ["TE: trailers", "Connection: keep-alive, TE"])
@@ -61,7 +61,7 @@ import Testing
         ["Content-Length", "6"], ["Content-Length", "+5"], ["Transfer-Encoding", "chunked"], ["Upgrade", "h2c"], ["Connection", "upgrade"],
         ["Connection", "x-a"], ["Keep-Alive", "300"], ["Proxy-Connection", "close"], ["Trailer", "X-A"], ["TE", "gzip"], ["Expect", "x"],
         ["Host", "a b"], ["Host", "a, b"], ["Host", "a/b"], ["HTTP2-Settings", "x"],
-    ]) func whatTheHandlerSaysItselfIsRefused(_ pair: [String]) throws {
+    ]) func fieldsThatTheHandlerSetsItselfAreRefused(_ pair: [String]) throws {
         let error = #expect(throws: LoadError.self) { try sent([pair], .length(5)) }
         #expect(error?.code == .badRequest)
         #expect(error?.message.contains(pair[0]) == true)

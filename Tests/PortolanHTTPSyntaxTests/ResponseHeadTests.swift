@@ -25,7 +25,7 @@ import Testing
         #expect(head.httpStatus.code == 404 && head.httpStatus.reasonPhrase == "D\u{E9}j\u{E0} vu")
     }
 
-    @Test func codingsToUndoAreNamed() throws {
+    @Test func transferCodingsAreListed() throws {
         func codings(_ value: String) throws -> [ContentCoding] {
             try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n").framing.transferCodings
         }
@@ -37,13 +37,13 @@ import Testing
     @Test(arguments: [
         ("xchunked", "\"xchunked\"", "is unknown here"), ("chunked, identity", "\"chunked, identity\"", "chunked is not the last"),
         ("chunked, chunked", "\"chunked, chunked\"", "chunked twice"), ("gzip;a=b", "\"gzip;a=b\"", "has a parameter"),
-    ]) func aFaultOfTransferEncodingQuotesItAndSaysWhatItIs(_ value: String, _ quoted: String, _ words: String) throws {
+    ]) func transferEncodingErrorQuotesTheValueAndNamesTheProblem(_ value: String, _ quoted: String, _ words: String) throws {
         let framing = try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n").framing
         let message = try #require(framing.transferEncodingFault?.loadError.message)
         #expect(message.contains(quoted) && message.contains(words) && message.contains("RFC 9112 §"), "\(message)")
     }
 
-    @Test func oneParserReadsHeadAfterHead() throws {
+    @Test func oneParserReadsSeveralHeads() throws {
         var parser = ResponseHeadParser(limits: HTTPLimits())
         let texts = [
             "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", "HTTP/1.1 404 No\r\nA: 1\r\nB: 4\r\n\r\n",
@@ -59,7 +59,7 @@ import Testing
         #expect(parser.isAtStart)
     }
 
-    @Test func connectionsEndIsNamedByWhereItComes() throws {
+    @Test func errorAtEndDependsOnTheReceivedBytes() throws {
         var parser = ResponseHeadParser(limits: HTTPLimits())
         #expect(parser.errorAtEnd.rule == .noResponse)
         var offset = 0
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func whatWasReceivedIsQuotedShortAndHarmless() {
+    @Test func excerptIsShortAndEscaped() {
         let error = ResponseSyntaxError(.missingColon, "a\"\\\u{1B}\n\u{E9}\(String(repeating: "x", count: 100))".latin1.span)
         #expect(error.excerpt == "\"a\\\"\\\\\\x1B\\x0A\\xE9\(String(repeating: "x", count: 54))…\"")
         #expect(error.loadError.code == .badResponse)

@@ -20,7 +20,7 @@ import Testing
             ("[Infinity, -Infinity, +Infinity, NaN]", ["Infinity", "-Infinity", "Infinity", "NaN"].jsonNumbers),
             ("\u{FEFF}\u{A0}\u{B}\u{C}\u{2003}\u{2029}1\u{3000}", .number("1")), ("/**/0//", .number("0")), ("'\\uD83D\\uDE00'", "😀"),
         ] as [(String, JSONValue)])
-    func itsFormsAreRead(text: String, value: JSONValue) throws {
+    func json5FormsAreRead(text: String, value: JSONValue) throws {
         #expect(try Self.parse(text) == value)
     }
 
@@ -48,13 +48,13 @@ import Testing
             ("undefined", .unexpectedByte, 0),
             ("'a", .unexpectedEnd, 2), ("", .unexpectedEnd, 0), ("// only", .unexpectedEnd, 7), ("{\\u0031: 1}", .unexpectedByte, 1),
         ] as [(String, JSONError.Problem, Int)])
-    func whatIsNotJSON5IsRefusedWithItsPlace(text: String, problem: JSONError.Problem, offset: Int) {
+    func malformedJSON5IsRefusedWithItsOffset(text: String, problem: JSONError.Problem, offset: Int) {
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
     }
 
     /// The number of members before the name or between the two does not matter.
     @Test(arguments: [2, 15, 16, 17, 18, 100])
-    func aNameThatStandsTwiceIsFoundWhereverItStands(count: Int) throws {
+    func duplicateNameIsFoundAtAnyPosition(count: Int) throws {
         let names = (0..<count).map { "a\($0)" }
         let text = "{\(names.map { "\($0):1," }.joined())"
         _ = try Self.parse(text + "}")
@@ -64,18 +64,18 @@ import Testing
         }
     }
 
-    @Test func bytesThatAreNoUTF8AreRefusedWithTheirPlace() {
+    @Test func bytesThatAreNotUTF8AreRefusedWithTheirOffset() {
         #expect(throws: JSONError(problem: .notUnicode, offset: 4)) {
             try JSONParser.parse(Array("'é".utf8) + [0x61, 0xFF, 0x27], .json5)
         }
     }
 
     @Test(arguments: ["// c\n1", "[1,]", "{a:1}", "'a'", "+1", ".5", "0x1", "NaN", "\u{A0}1", "\"\\x41\"", "\"\\\n\""])
-    func plainJSONHasNoneOfIt(text: String) {
+    func plainJSONRefusesJSON5Forms(text: String) {
         #expect(throws: JSONError.self) { try JSONParser.parse(Array(text.utf8)) }
     }
 
-    @Test func aDocumentCutAnywhereIsRefused() throws {
+    @Test func truncatedDocumentIsRefused() throws {
         let text = Array("{a: [1, 'b', {\"c\": /* d */ true}], e: -0x1F}".utf8)
         _ = try JSONParser.parse(text, .json5)
         for length in 0..<text.count {
@@ -95,32 +95,32 @@ import Testing
             "[,]", "{1a: 1}", "'a\nb'", "'\\01'", "\"\\x4\"", "[1 2]", "{a 1}", "{a: 1", "'a", "0x", "/* x", "{'a", "[{\"b\": ]}]",
             "undefined",
         ])
-    func whatIsLeftOutIsStillJudged(value: String) {
+    func membersThatAreLeftOutAreStillChecked(value: String) {
         let text = Array("{b: \(value)}".utf8)
         let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5) }
         let other = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, leavingOut: "b") }
         #expect(error != nil && error == other)
     }
 
-    @Test func whatIsLeftOutIsNoDeeperThanTheLimit() {
+    @Test func membersThatAreLeftOutObeyTheDepthLimit() {
         let text = Array("{b: \(String(repeating: "[", count: 1000))".utf8)
         let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, leavingOut: "b") }
         #expect(error?.problem == .tooDeep)
     }
 
-    @Test func pathsLeadToTheirPlaces() {
+    @Test func pathsAreFoundAtTheirPositions() {
         let text = Array("{\n  // names\n  é: [1,\r    {b: 'x'}],\n  c: {}}".utf8)
-        func place(_ path: JSONPath) -> String? {
+        func position(_ path: JSONPath) -> String? {
             path.offset(in: text, .json5).map { JSONPosition(of: $0, in: text).description }
         }
-        #expect(place(JSONPath()) == "1:1")
-        #expect(place(JSONPath()["é"].name) == "3:3")
-        #expect(place(JSONPath()["é"]) == "3:6")
-        #expect(place(JSONPath()["é"][1]) == "4:5")
-        #expect(place(JSONPath()["é"][1]["b"]) == "4:9")
-        #expect(place(JSONPath()["c"]) == "5:6")
-        #expect(place(JSONPath()["d"]) == nil)
-        #expect(place(JSONPath()["é"][2]) == nil)
+        #expect(position(JSONPath()) == "1:1")
+        #expect(position(JSONPath()["é"].name) == "3:3")
+        #expect(position(JSONPath()["é"]) == "3:6")
+        #expect(position(JSONPath()["é"][1]) == "4:5")
+        #expect(position(JSONPath()["é"][1]["b"]) == "4:9")
+        #expect(position(JSONPath()["c"]) == "5:6")
+        #expect(position(JSONPath()["d"]) == nil)
+        #expect(position(JSONPath()["é"][2]) == nil)
         #expect(JSONPath()["a"][1]["b"].description == "a[1].b")
     }
 }

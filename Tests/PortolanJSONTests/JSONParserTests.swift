@@ -36,11 +36,11 @@ import Testing
         (#"\ud800"#, "\u{FFFD}"), (#"\udc00"#, "\u{FFFD}"), (#"\ud800x"#, "\u{FFFD}x"), (#"\ud800\u0041"#, "\u{FFFD}A"),
         (#"\ud800\ud800\udc00"#, "\u{FFFD}\u{10000}"), (#"\udc00\ud800"#, "\u{FFFD}\u{FFFD}"), (#"\ud800\n"#, "\u{FFFD}\n"),
     ])
-    func surrogatesWithoutPartnerAreReplaced(escaped: String, text: String) throws {
+    func unpairedSurrogatesAreReplaced(escaped: String, text: String) throws {
         #expect(try Self.parse("\"\(escaped)\"") == .string(text))
     }
 
-    @Test func bytesThatAreNoUTF8AreReplaced() throws {
+    @Test func bytesThatAreNotUTF8AreReplaced() throws {
         #expect(try JSONParser.parse([0x22, 0x61, 0xFF, 0x62, 0x22]) == "a\u{FFFD}b")
         #expect(try JSONParser.parse(Array(#""\n"#.utf8) + [0xC3, 0x22]) == "\n\u{FFFD}")
     }
@@ -54,7 +54,7 @@ import Testing
             (#""\u00"#, .unexpectedEnd, 5), ("+1", .unexpectedByte, 0), ("{\"a\":1,}", .unexpectedByte, 7),
             ("[1 2]", .missingComma, 3), ("[1}", .missingComma, 2), ("{\"a\":1 \"b\":2}", .missingComma, 7),
         ] as [(String, JSONError.Problem, Int)])
-    func whatIsNoJSONIsRefusedWhereItGoesWrong(text: String, problem: JSONError.Problem, offset: Int) {
+    func malformedJSONIsRefusedWithItsOffset(text: String, problem: JSONError.Problem, offset: Int) {
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
     }
 
@@ -65,14 +65,14 @@ import Testing
     }
 
     /// Every truncated text causes an error, and none causes a trap.
-    @Test func noTruncatedTextIsTaken() {
+    @Test func truncatedTextIsRefused() {
         let whole = Array(#"{"id":[1.5e3,"a\ud83d\ude00"],"x":{"y":null}}"#.utf8)
         for length in 0..<whole.count {
             #expect(throws: JSONError.self, "\(length) bytes") { try JSONParser.parse(Array(whole[..<length])) }
         }
     }
 
-    @Test func ofMembersWithOneNameTheLastCounts() throws {
+    @Test func lastOfDuplicateMembersIsUsed() throws {
         #expect(try Self.parse(#"{"a":1,"a":2}"#)["a"] == .number("2"))
     }
 }

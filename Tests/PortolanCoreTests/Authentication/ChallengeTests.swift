@@ -8,18 +8,18 @@ import Testing
 
 @Suite struct ChallengeTests {
     /// Sends a challenge until the password is "open sesame", at most three times. The body of the response names the
-    /// answer.
+    /// answer to the challenge.
     private static func guarded(kind: ProtectionSpace.Kind = .password(scheme: "basic")) -> ManualHandler {
-        ManualHandler { load in ask(load, kind, failures: 0) }
+        ManualHandler { load in sendChallenge(load, kind, failures: 0) }
     }
 
-    private static func ask(_ load: ManualLoad, _ kind: ProtectionSpace.Kind, failures: Int) {
+    private static func sendChallenge(_ load: ManualLoad, _ kind: ProtectionSpace.Kind, failures: Int) {
         let space = ProtectionSpace(kind: kind, protocolName: "x", host: load.request.url.host.map(String.init) ?? "")
         load.client.didReceive(
             AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
                 switch answer {
                 case .use(.password(_, "open sesame")): end(load, "in")
-                case .use where failures < 2: ask(load, kind, failures: failures + 1)
+                case .use where failures < 2: sendChallenge(load, kind, failures: failures + 1)
                 case .use: load.client.didFail(with: LoadError(.authenticationRequired, message: "wrong"))
                 case .continueWithout: end(load, "without")
                 case .performDefault: end(load, "default")
@@ -43,7 +43,7 @@ import Testing
         return delegate
     }
 
-    @Test func theFiveAnswersReachTheHandler() throws {
+    @Test func eachChallengeAnswerReachesTheHandler() throws {
         let table: [(ChallengeAnswer, String)] = [
             (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithout, "without"),
             (.performDefault, "without"), (.rejectProtectionSpace, "rejected"),
@@ -52,27 +52,27 @@ import Testing
         #expect(try Self.load("x://h/", answer: .cancel).events.last == .failed(.authenticationCancelled))
     }
 
-    @Test func aChallengeThatIsDroppedGetsDefaultHandling() throws {
+    @Test func challengeReleasedUnansweredGetsDefaultHandling() throws {
         #expect(try Self.load("x://h/", answer: nil).text == "without")
     }
 
-    @Test func ofServerTrustTheHandlerKnowsTheDefault() throws {
+    @Test func defaultHandlingOfServerTrustReachesTheHandler() throws {
         #expect(try Self.load("x://h/", kind: .serverTrust(chain: []), answer: .performDefault).text == "default")
     }
 
-    @Test func theURLsUserInformationAnswersFirst() throws {
+    @Test func userInfoOfTheURLAnswersBeforeTheDelegate() throws {
         let delegate = try Self.load("x://me:open%20sesame@h/", answer: .cancel)
         #expect(delegate.text == "in")
         #expect(!delegate.events.contains(.challenge))
     }
 
-    @Test func aWrongPasswordInTheURLAsksTheCaller() throws {
+    @Test func wrongPasswordInTheURLChallengesTheDelegate() throws {
         let delegate = try Self.load("x://me:wrong@h/", answer: .use(.password(user: "me", password: "open sesame")))
         #expect(delegate.events.filter { $0 == .challenge }.count == 1)
         #expect(delegate.text == "in")
     }
 
-    @Test func theURLsUserInformationIsNotForAProxy() throws {
+    @Test func userInfoOfTheURLIsNotUsedForProxiesOrOtherHosts() throws {
         let url = try URLRecord(parsing: "x://me:pw@h/")
         var space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h")
         #expect(Credential.inUserInformation(of: url, for: space) == .password(user: "me", password: "pw"))
@@ -91,12 +91,12 @@ import Testing
             ("x://u:p@h/", "x", 7, false), ("x://u:p@h:7/", "x", nil, false), ("x://u:p@h:7/", "X", 7, true),
             ("x://u:p@h/", "y", nil, false),
         ] as [(String, String, Int?, Bool)])
-    func theURLsUserInformationIsForItsSchemeHostAndPort(url: String, scheme: String, port: Int?, isMeant: Bool) throws {
+    func userInfoIsUsedOnlyForSchemeHostAndPortOfItsURL(url: String, scheme: String, port: Int?, isExpected: Bool) throws {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: scheme, host: "h", port: port)
-        #expect((Credential.inUserInformation(of: try URLRecord(parsing: url), for: space) != nil) == isMeant)
+        #expect((Credential.inUserInformation(of: try URLRecord(parsing: url), for: space) != nil) == isExpected)
     }
 
-    @Test func aWrongAnswerIsCounted() throws {
+    @Test func wrongPasswordRaisesThePreviousFailureCount() throws {
         let counts = Mutex<[Int]>([])
         let delegate = RecordingDelegate(onChallenge: { challenge in
             counts.withLock { $0.append(challenge.previousFailureCount) }
@@ -107,18 +107,18 @@ import Testing
         #expect(delegate.events.last == .failed(.authenticationRequired))
     }
 
-    @Test func aLateAnswerAndASecondOneDoNoHarm() throws {
-        let asked = Mutex<AuthenticationChallenge?>(nil)
-        let delegate = RecordingDelegate(onChallenge: { challenge in asked.withLock { $0 = challenge } })
+    @Test func challengeAcceptsALateAnswerAndIgnoresASecond() throws {
+        let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
+        let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
-        let challenge = try #require(asked.withLock { $0.take() })
+        let challenge = try #require(receivedChallenge.withLock { $0.take() })
         challenge.answer(.continueWithout)
         challenge.answer(.cancel)
         #expect(delegate.text == "without")
     }
 
-    @Test func aWithdrawnChallengeIsTakenBack() throws {
-        let asked = Mutex<AuthenticationChallenge?>(nil)
+    @Test func delegateReceivesTheWithdrawalOfAChallenge() throws {
+        let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
         let handler = ManualHandler { load in
             let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
             let challenge = AuthenticationChallenge(protectionSpace: space) { _ in }
@@ -126,13 +126,13 @@ import Testing
             load.client.didCancel(challenge)
             Self.end(load, "went on")
         }
-        let delegate = RecordingDelegate(onChallenge: { challenge in asked.withLock { $0 = challenge } })
+        let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         loader(handler).task(for: try Request("x://h/"), delegate: delegate).resume()
         #expect(delegate.events.contains(.challengeWithdrawn))
         #expect(delegate.text == "went on")
     }
 
-    @Test func noSecretIsShown() {
+    @Test func credentialDescriptionsHideSecrets() {
         #expect(!Credential.password(user: "me", password: "secret").description.contains("secret"))
         #expect(!Credential.certificate(chain: [], privateKey: [1, 2, 3]).description.contains("[1"))
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import PortolanCore
 
 /// Checks every event in every state against a table that was written from the contract, not from the machine.
-@Suite struct EventOrderTests {
+@Suite struct EventStateMachineTests {
     /// One row per state: how to reach it, and the result of each event. `·` means that the event passes, a rule's ID
     /// is a violation, `late ID` is a violation that can only be reported, `drop` means that the event is dropped. The
     /// columns are ``Self/columns``.
@@ -65,7 +65,7 @@ import Testing
             cells: String(repeating: "late-ORDER-04 ", count: 13)),
         Row(name: "stopped by the caller", path: { ended(started()) }, cells: String(repeating: "drop ", count: 13)),
         Row(
-            name: "stopped by the answer", path: { after(after(started(), .response, .keepGoing), .data, .stopped) },
+            name: "stopped by the returned flow", path: { after(after(started(), .response, .keepGoing), .data, .stopped) },
             cells: "drop late-FLOW-06 drop late-FLOW-06 late-FLOW-06 drop drop drop drop drop drop drop drop"),
         Row(
             name: "stopped, and stopLoading has returned", path: { stopReturned(ended(started())) },
@@ -75,7 +75,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func eachEventIsJudgedAsTheTableSays(_ row: Row) {
+    func verdictOfEachEventMatchesTheTable(_ row: Row) {
         let cells = row.cells.split(separator: " ").map(String.init)
         #expect(cells.count == Self.columns.count)
         for (event, expected) in zip(Self.columns, cells) {
@@ -85,14 +85,14 @@ import Testing
         }
     }
 
-    @Test func theTableHasEveryEvent() {
+    @Test func tableCoversEveryEventAndPhase() {
         #expect(Self.columns.count == EventStateMachine.Event.allCases.count)
         #expect(Set(Self.rows.map { $0.path().phase }) == Set(EventStateMachine.Phase.allCases))
     }
 
     /// Checks the calls of the core in every state: start, resume, decline and take a redirect, and end.
     @Test(arguments: rows)
-    func eachCallOfTheCoresIsJudged(_ row: Row) {
+    func coreCallsReturnTheExpectedResultInEveryState(_ row: Row) {
         let order = row.path()
         let isDelivering = order.flags.contains(.delivering)
         func after<Result>(_ change: (inout EventStateMachine) -> Result) -> Result {
@@ -126,13 +126,13 @@ import Testing
 
     // MARK: What the handler declares
 
-    @Test func aSecondResponsePassesWhereMultipartIsDeclared() {
+    @Test func secondResponseIsAllowedIfMultipartIsDeclared() {
         var order = Self.after(Self.started(), .response, .keepGoing)
         let result = order.begin(.response, rules: EventStateMachine.Rules(allowsParts: true))
         #expect(result == .deliver)
     }
 
-    @Test func aConfirmationNeedsAnOffer() {
+    @Test func cacheConfirmationWithoutOfferIsAViolation() {
         var order = Self.started()
         let result = order.begin(.confirmation, rules: EventStateMachine.Rules()) == .violation(.confirmsOnlyWhatWasOffered)
         #expect(result)
@@ -140,7 +140,7 @@ import Testing
 
     /// A load may be about to call the client when it is stopped (``ProtocolLoad/stopsInTurn``). The first call after
     /// the stop is therefore no violation.
-    @Test func aLoadThatStopsInTurnMayOverrunItsStopOnce() {
+    @Test func loadThatStopsInTurnMaySendOneEventAfterItsStop() {
         let rules = EventStateMachine.Rules()
         var order = Self.ended(Self.after(Self.started(), .response, .keepGoing))
         let first = order.begin(.data, rules: rules)
@@ -151,7 +151,7 @@ import Testing
 
     // MARK: Overlap, ends and pauses during a delivery
 
-    @Test func anOverlapIsReportedByWhoeverDelivers() {
+    @Test func overlappingEventIsReportedByTheRunningDelivery() {
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
         let first = order.begin(.data, rules: EventStateMachine.Rules())
         #expect(first == .drop)
@@ -160,7 +160,7 @@ import Testing
         #expect(order.isOver)
     }
 
-    @Test func anEndDuringADeliveryIsReportedAfterIt() {
+    @Test func endDuringADeliveryIsReportedAfterTheDelivery() {
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
         let first = order.end()
         #expect(first == .later)
@@ -170,7 +170,7 @@ import Testing
         #expect(third)
     }
 
-    @Test func anEndDuringTheLastDeliveryComesTooLate() {
+    @Test func endDuringTheFinishDeliveryHasNoEffect() {
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .finish)
         let first = order.end()
         #expect(first == .nothing)
@@ -178,7 +178,7 @@ import Testing
         #expect(second == .over)
     }
 
-    @Test func aResumeThatOvertakesItsPauseCancelsIt() {
+    @Test func resumeBeforeThePauseReturnsCancelsThePause() {
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
         let first = order.resume()
         #expect(first == false)
@@ -196,7 +196,7 @@ import Testing
         #expect(third == .deliver)
     }
 
-    @Test func suspensionPausesTheNextDeliveryAndOutlastsTheReader() {
+    @Test func suspendedLoadStaysPausedUntilUnsuspended() {
         var order = Self.started()
         order.suspend()
         let first = order.begin(.response, rules: EventStateMachine.Rules())
@@ -209,7 +209,7 @@ import Testing
         #expect(fourth)
     }
 
-    @Test func aRedirectThatIsTakenDuringItsDeliveryStopsTheLoad() {
+    @Test func redirectFollowedDuringItsDeliveryStopsTheLoad() {
         var order = Self.delivering(Self.started(), .redirect)
         let first = order.takeRedirect()
         #expect(first)
@@ -219,7 +219,7 @@ import Testing
         #expect(third)
     }
 
-    @Test func aLoadThatIsOverIsNeitherStartedNorResumed() {
+    @Test func endedLoadIsNeitherStartedNorResumed() {
         var order = Self.ended(Self.made())
         let first = order.start()
         #expect(first == false)
@@ -231,7 +231,7 @@ import Testing
 
     // MARK: The atomic form
 
-    @Test func everyStateSurvivesItsAtomicForm() {
+    @Test func everyStateRoundTripsThroughItsAtomicRepresentation() {
         for row in Self.rows {
             let order = row.path()
             let encoded = EventStateMachine.encodeAtomicRepresentation(order)

@@ -19,7 +19,7 @@ import Testing
             client: client)
     }
 
-    @Test func eachEventWaitsForItsTime() throws {
+    @Test func eachEventIsDeliveredAtItsTime() throws {
         let client = RecordingClient()
         let load = try load(client)
         load.startLoading()
@@ -34,7 +34,7 @@ import Testing
         #expect(client.events == [.response(nil), .data(1), .data(1), .finished] && clock.pendingAlarmCount == 0)
     }
 
-    @Test func aPauseOutlastsTheTimesAndWhatIsLateComesAtOnce() throws {
+    @Test func pauseHoldsDueEventsAndResumeDeliversThemAtOnce() throws {
         let client = RecordingClient { index, _ in index == 0 ? .pause : .keepGoing }
         let load = try load(client)
         load.startLoading()
@@ -44,7 +44,7 @@ import Testing
         #expect(client.events.count == 4)
     }
 
-    @Test func aResumeMakesNothingEarlier() throws {
+    @Test func resumeWithoutAPauseDeliversNoEventEarly() throws {
         let client = RecordingClient()
         let load = try load(client)
         load.startLoading()
@@ -54,7 +54,7 @@ import Testing
         load.stopLoading()
     }
 
-    @Test func aStopCallsTheNextEventOff() throws {
+    @Test func stopCancelsTheTimerOfTheNextEvent() throws {
         let client = RecordingClient()
         let load = try load(client)
         load.startLoading()
@@ -65,7 +65,7 @@ import Testing
         #expect(client.events == [.response(nil)])
     }
 
-    @Test func headsBeforeAndFieldsAfterAreEventsToo() throws {
+    @Test func interimResponsesAndTrailersAreEvents() throws {
         let client = RecordingClient()
         let url = try URLRecord(parsing: "x:y")
         let early = Response(url: url, status: .init(code: 103))
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// The load has checked that it continues. It is stopped before its next call.
-    @Test func aStopBetweenTwoEventsBreaksNoRule() throws {
+    @Test func stopBetweenTwoEventsIsNoViolation() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(StubHandler { _ in .pieces([[1], [2], [3]]) }) { task.withLock { $0 }?.cancel() }
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// The same holds for a load that can only fail.
-    @Test func aStopBeforeAFailedLoadFailsBreaksNoRule() throws {
+    @Test func stopBeforeTheFailureOfAFailedLoadIsNoViolation() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(StubHandler { _ in throw LoadError(.notFound, message: "no") }) { task.withLock { $0 }?.cancel() }

@@ -7,33 +7,33 @@ import Testing
 @testable import PortolanCore
 
 @Suite(.timeLimit(.minutes(2))) struct ClockTests {
-    @Test func alarmsFallDueInOrder() {
+    @Test func timersFireInOrder() {
         var random = SeededGenerator(seed: 3)
         var queue = TimerQueue()
         let fired = Mutex<[Int]>([])
         var expected: [Int] = []
         for _ in 0..<1000 {
             let time = Int.random(in: 0..<500, using: &random)
-            let alarm = ScheduledTimer { fired.withLock { $0.append(time) } }
-            queue.insert(alarm, at: .seconds(time))
-            if Bool.random(using: &random) { alarm.cancel() } else { expected.append(time) }
+            let timer = ScheduledTimer { fired.withLock { $0.append(time) } }
+            queue.insert(timer, at: .seconds(time))
+            if Bool.random(using: &random) { timer.cancel() } else { expected.append(time) }
         }
-        while let next = queue.nextDeadline { for alarm in queue.removeDue(at: next) { alarm.fire() } }
+        while let next = queue.nextDeadline { for timer in queue.removeDue(at: next) { timer.fire() } }
         #expect(fired.withLock { $0 } == expected.sorted())
     }
 
-    @Test func anAlarmFiresOnceOrNever() {
+    @Test func timerFiresOnceAndNotAfterACancel() {
         let count = Mutex(0)
-        let alarm = ScheduledTimer { count.withLock { $0 += 1 } }
-        alarm.fire()
-        alarm.fire()
+        let timer = ScheduledTimer { count.withLock { $0 += 1 } }
+        timer.fire()
+        timer.fire()
         let cancelled = ScheduledTimer { count.withLock { $0 += 100 } }
         cancelled.cancel()
         cancelled.fire()
         #expect(count.withLock { $0 } == 1)
     }
 
-    @Test func theSystemClockKeepsTime() {
+    @Test func systemClockFiresNoTimerEarly() {
         let clock = SystemClock()
         let early = ConditionLock<[Bool]>([])
         let now = clock.now
@@ -47,7 +47,7 @@ import Testing
         #expect(early.wait { $0.count == 3 ? $0 : nil } == [false, false, false])
     }
 
-    @Test func anAlarmThatHangsHoldsUpNoOther() {
+    @Test func blockedTimerDoesNotDelayOthers() {
         let clock = SystemClock()
         let isReleased = ConditionLock(false)
         let fired = ConditionLock(false)

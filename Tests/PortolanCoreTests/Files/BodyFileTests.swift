@@ -8,7 +8,7 @@ import Testing
 @Suite struct BodyFileTests {
     private static let text = "The quick brown fox jumps over the lazy dog"
 
-    @Test(arguments: [1, 7, 16, 43, 44, 1000]) func everyReaderGivesTheWholeFile(_ capacity: Int) throws {
+    @Test(arguments: [1, 7, 16, 43, 44, 1000]) func everyReaderReadsTheWholeFile(_ capacity: Int) throws {
         let folder = try TemporaryFolder()
         let body = try Body.file(path: try folder.write(Self.text.utf8, to: "f"))
         #expect(body.length == 43)
@@ -48,14 +48,14 @@ import Testing
         #expect(folder.openDescriptors == 0)
     }
 
-    @Test func ofAFileThatGrewTheAnnouncedLengthIsGiven() throws {
+    @Test func fileThatGrewIsReadToItsAnnouncedLength() throws {
         let folder = try TemporaryFolder()
         let body = try Body.file(path: try folder.write("short".utf8, to: "f"))
         try folder.write("shorter before".utf8, to: "f")
         #expect(try drain(body.makeReader(), capacity: 100).bytes.count == 5)
     }
 
-    @Test func aFileThatIsGoneFailsTheReader() throws {
+    @Test func deletedFileFailsTheReader() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("x".utf8, to: "f")
         let body = try Body.file(path: path)
@@ -67,12 +67,12 @@ import Testing
     }
 
     @Test(arguments: [("missing", LoadError.Code.notFound), ("", .isDirectory), ("a\u{0}b", .badRequest)])
-    func aFileThatCannotBeReadIsRefusedAtOnce(_ name: String, _ code: LoadError.Code) throws {
+    func unreadableFileIsRefusedWhenTheBodyIsMade(_ name: String, _ code: LoadError.Code) throws {
         let folder = try TemporaryFolder()
         #expect { try Body.file(path: folder.path(of: name)) } throws: { ($0 as? LoadError)?.code == code }
     }
 
-    @Test func closeLetsGoOfTheFileAndEndsTheReads() throws {
+    @Test func closeReleasesTheFileAndEndsTheReads() throws {
         let folder = try TemporaryFolder()
         let reader = try Body.file(path: try folder.write(Self.text.utf8, to: "f")).makeReader()
         #expect(folder.openDescriptors == 1)
@@ -86,15 +86,15 @@ import Testing
     private func drain(_ reader: any BodyReader, capacity: Int) -> (bytes: [UInt8], error: LoadError?) {
         var bytes: [UInt8] = []
         while true {
-            var answer = BodyRead.end
+            var result = BodyRead.end
             let piece = [UInt8](capacity: capacity) { output in
-                answer = reader.read(into: &output) { Issue.record("a file never makes anybody wait") }
+                result = reader.read(into: &output) { Issue.record("the reader of a file must not wait") }
             }
             #expect(piece.count <= capacity)
             bytes += piece
-            switch answer {
+            switch result {
             case .bytes: #expect(!piece.isEmpty)
-            case .wait: Issue.record("a file never makes anybody wait")
+            case .wait: Issue.record("the reader of a file must not wait")
             case .end: return (bytes, nil)
             case .failed(let error): return (bytes, error)
             }

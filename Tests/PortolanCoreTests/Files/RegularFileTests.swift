@@ -18,7 +18,7 @@ import Testing
     ]
 
     @Test(arguments: numbers, LoadError.FileSystemCall.allCases)
-    func everyErrorNumberHasACode(_ row: (number: CInt, code: LoadError.Code), _ call: LoadError.FileSystemCall) throws {
+    func everyErrnoMapsToAnErrorCode(_ row: (number: CInt, code: LoadError.Code), _ call: LoadError.FileSystemCall) throws {
         let path = try #require(LocalPath("/some/file"))
         let error = LoadError.fileSystem(call, row.number, path)
         #expect(error.code == row.code)
@@ -26,7 +26,7 @@ import Testing
         if row.code == .ioFailed { #expect(error.message.contains(call.rawValue)) }
     }
 
-    @Test func aFileOfAnotherUserIsDenied() throws {
+    @Test func fileWithoutReadPermissionIsDenied() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("secret".utf8, to: "f")
         try folder.setPermissions("f", 0)
@@ -34,7 +34,7 @@ import Testing
         #expect(try failure(asNobody: local)?.code == .accessDenied)
     }
 
-    @Test func aFileInAFolderOfAnotherUserIsDenied() throws {
+    @Test func fileInAFolderWithoutPermissionIsDenied() throws {
         let folder = try TemporaryFolder()
         let local = try #require(LocalPath(try folder.write("secret".utf8, to: "closed/f")))
         try folder.setPermissions("closed", 0)
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// Opening a FIFO would release a writer that waits for a reader, and then leave the writer without a reader.
-    @Test func aFIFOIsNotEvenOpened() throws {
+    @Test func fifoIsNotOpened() throws {
         let folder = try TemporaryFolder()
         try folder.makeFIFO("entry")
         #expect(try opens(of: "entry", in: folder) == 0)
@@ -82,7 +82,7 @@ import Testing
         return events.count / MemoryLayout<inotify_event>.stride
     }
 
-    @Test func pathsHoldNoNULAndAreShownOnOneLine() {
+    @Test func pathsRejectNULAndDescribeThemselvesOnOneLine() {
         #expect(LocalPath("") == nil)
         #expect(LocalPath("a\u{0}b") == nil)
         #expect(LocalPath("a\nb\u{7}")?.description == #"a\nb\u{07}"#)
@@ -106,7 +106,7 @@ import Testing
         #expect(try file.contents(atMost: limit) == Array("0123456789".utf8.prefix(limit)))
     }
 
-    @Test func theDescriptorGoesWithTheValue() throws {
+    @Test func descriptorIsClosedWithTheValue() throws {
         let folder = try TemporaryFolder()
         let path = try #require(LocalPath(try folder.write("x".utf8, to: "f")))
         do {

@@ -17,7 +17,7 @@ import Testing
         ),
         (String(repeating: "a", count: 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
     ])
-    func thePublishedExamplesAgree(message: String, digest: String) {
+    func digestsMatchTheNISTExamples(message: String, digest: String) {
         #expect(SHA256.hexadecimal(of: Array(message.utf8)) == digest)
     }
 
@@ -30,7 +30,7 @@ import Testing
         ("a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"),
         ("a", 1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"),
     ])
-    func digestsOfPiecesAreThoseOfTheStandard(text: String, count: Int, digest: String) {
+    func incrementalDigestsMatchTheNISTExamples(text: String, count: Int, digest: String) {
         let bytes = Array(String(repeating: text, count: count).utf8)
         for size in [1, 7, 64, 65, 2000] {
             var hash = SHA256()
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Compares each length around the ends of blocks with sha256sum(1).
-    @Test func everyLengthUpToThreeBlocksAgrees() throws {
+    @Test func digestsOfUpTo200BytesMatchSha256sum() throws {
         let folder = try TemporaryFolder()
         var random = SeededGenerator(seed: 4)
         var names: [String] = []

@@ -32,13 +32,13 @@ import Testing
             (["text/html;x=\"a\\\",b\",text/plain"], "text/plain"),
             (["text/html;\" \", \"text/plain\"", "\",\""], "text/html"),
         ] as [([String], String?)])
-    func fieldsNameOneType(values: [String], type: String?) {
+    func contentTypeFieldsCombineIntoOneType(values: [String], type: String?) {
         var fields = HTTPFields()
         for value in values { fields.append(HTTPField(name: .contentType, value: value)) }
         #expect(MIMEType(extractedFrom: fields)?.description == type)
     }
 
-    @Test func bytesAreCodePoints() throws {
+    @Test func parameterBytesAreReadAsLatin1() throws {
         for bytes in [[0xE4], [0xC3, 0xA4]] as [[UInt8]] {
             let field = HTTPField(name: .contentType, value: Array("text/html;x=".utf8) + bytes)
             var fields = HTTPFields()

@@ -23,7 +23,7 @@ import Testing
     ]
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func whateverIsParsedIsLegalAndSurvivesSerialising(seed: UInt64) throws {
+    func parsedTypesAreValidAndRoundTrip(seed: UInt64) throws {
         var numbers = Numbers(state: seed &* 0x9E37_79B9_7F4A_7C15)
         for _ in 0..<300 {
             let count = Int.random(in: 0...14, using: &numbers)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func everyTruncationIsReadOrRefused() {
+    @Test func truncationsParseOnceTheSubtypeHasBegun() {
         let text = "Text/HTML ; a=\"b\\\"c;d\"e ; charset=utf-8;f=g"
         for end in text.utf8.indices {
             let start = text[..<end]
@@ -48,14 +48,14 @@ import Testing
         }
     }
 
-    @Test func parametersBeyondTheFirstFewAreStillUniqueAndInOrder() throws {
+    @Test func manyParametersStayUniqueAndInOrder() throws {
         let once = (0..<40).map { "p\($0)=\($0)" }.joined(separator: ";")
         let type = try #require(MIMEType(parsing: "a/b;\(once);\(once.uppercased())"))
         #expect(type.parameters.map(\.name) == (0..<40).map { "p\($0)" })
         #expect(type.parameters.map(\.value) == (0..<40).map { "\($0)" })
     }
 
-    @Test(.timeLimit(.minutes(10))) func manyParametersTakeTimeInProportion() throws {
+    @Test(.timeLimit(.minutes(10))) func manyParametersParseInLinearTime() throws {
         // Comparing each name with all others would take hours.
         let text = (0..<200_000).map { "p\($0)=1" }.joined(separator: ";")
         #expect(try #require(MIMEType(parsing: "a/b;\(text)")).parameters.count == 200_000)

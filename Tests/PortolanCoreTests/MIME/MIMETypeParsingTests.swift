@@ -73,7 +73,7 @@ import Testing
             ("a/b;x=\u{B}y;z=1", "a/b;z=1"),
             ("a/b;x=e\u{301};y=z", "a/b;y=z"),
         ])
-    func textIsReadAs(text: String, serialized: String) {
+    func textParsesAndSerializesAs(text: String, serialized: String) {
         #expect(MIMEType(parsing: text)?.description == serialized)
     }
 
@@ -99,7 +99,7 @@ import Testing
 
     static let scalars = (0x00...0x17F).compactMap(Unicode.Scalar.init) + ["\u{212A}", "\u{FFFD}", "\u{1F600}"]
 
-    @Test(arguments: scalars) func eachCodePointIsLegalWhereItIsAToken(scalar: Unicode.Scalar) throws {
+    @Test(arguments: scalars) func typesAndNamesAcceptOnlyTokenCodePoints(scalar: Unicode.Scalar) throws {
         let token = Self.isToken(scalar)
         #expect((MIMEType(parsing: "x\(scalar)y/z") != nil) == token)
         #expect((MIMEType(parsing: "x/y\(scalar)z") != nil) == (token || scalar == ";"))
@@ -109,7 +109,7 @@ import Testing
         #expect(!name.parameters.isEmpty == (token || scalar == "=" || scalar == ";"))
     }
 
-    @Test(arguments: scalars) func eachCodePointIsLegalInAValueWhereItIsQuotable(scalar: Unicode.Scalar) throws {
+    @Test(arguments: scalars) func valuesAcceptOnlyQuotableCodePoints(scalar: Unicode.Scalar) throws {
         let bare = try #require(MIMEType(parsing: "x/y;a=b\(scalar)c;d=e"))
         #expect((bare[parameter: "a"] != nil) == Self.isQuotable(scalar))
         #expect(bare[parameter: "d"] == "e")
@@ -120,7 +120,7 @@ import Testing
         #expect(quoted[parameter: "d"] == "e")
     }
 
-    @Test(arguments: UInt8.min...UInt8.max) func bytesAreReadAsTheCodePointsOfTheSameNumber(byte: UInt8) {
+    @Test(arguments: UInt8.min...UInt8.max) func bytesAreReadAsLatin1(byte: UInt8) {
         let bytes = Array("a/b;x=\"".utf8) + [byte] + Array("\";y=z".utf8)
         let text = String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         #expect(MIMEType(parsing: bytes.span) == MIMEType(parsing: text))

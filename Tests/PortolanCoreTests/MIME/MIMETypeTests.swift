@@ -4,7 +4,7 @@ import PortolanCore
 import Testing
 
 @Suite struct MIMETypeTests {
-    @Test func partsAreNamed() throws {
+    @Test func typeSubtypeAndParametersAreRead() throws {
         let type = try #require(MIMEType(parsing: "Image/SVG+XML; Title=\"a \\\"b\\\"\"; q=1"))
         #expect(type.essence == "image/svg+xml")
         #expect(type.type == "image")
@@ -14,11 +14,11 @@ import Testing
     }
 
     @Test(arguments: ["q", "Q"])
-    func parametersAreFoundWhateverTheCaseOfTheName(name: String) {
+    func parameterNamesIgnoreCase(name: String) {
         #expect(MIMEType(parsing: "a/b;Q=Value")?[parameter: name] == "Value")
     }
 
-    @Test func parametersThatAreMissingAreNil() {
+    @Test func missingParametersAreNil() {
         #expect(MIMEType(parsing: "a/b;q=1")?[parameter: "r"] == nil)
         #expect(MIMEType(parsing: "a/b;q=1")?[parameter: ""] == nil)
         #expect(MIMEType(parsing: "a/b;q=1")?.charset == nil)
@@ -29,7 +29,7 @@ import Testing
         #expect(MIMEType(parsing: text)?.charset == charset)
     }
 
-    @Test func equalityIgnoresSpellingAndSeesOrderAndCaseOfValues() {
+    @Test func equalityIgnoresSpellingButNotOrderAndCaseOfValues() {
         #expect(MIMEType(parsing: "A/B; X=\"y\"") == MIMEType(parsing: "a/b;x=y"))
         #expect(MIMEType(parsing: "a/b;x=y") != MIMEType(parsing: "a/b;x=Y"))
         #expect(MIMEType(parsing: "a/b;x=1;y=2") != MIMEType(parsing: "a/b;y=2;x=1"))
@@ -42,7 +42,7 @@ import Testing
             (.plainASCIIText, "text/plain;charset=US-ASCII"), (.json, "application/json"), (.xml, "application/xml"),
             (.urlEncodedForm, "application/x-www-form-urlencoded"),
         ])
-    func knownTypesAreWhatTheParserMakesOfThem(type: MIMEType, text: String) {
+    func knownTypesEqualTheirParsedText(type: MIMEType, text: String) {
         #expect(type.description == text)
         #expect(MIMEType(parsing: text) == type)
     }

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [1, 7, 100_000])
-    func aPipeKeepsOrderAndItsBound(size: Int) async throws {
+    func pipeDeliversAllBytesInOrder(size: Int) async throws {
         let pipe = BodyPipe(capacity: 100)
         async let read = Self.all(of: pipe.body(), size)
         var written: [UInt8] = []
@@ -32,7 +32,7 @@ import Testing
         #expect(try await read == written)
     }
 
-    @Test func aPipeCanBeReadOnce() throws {
+    @Test func pipeCanBeReadOnlyOnce() throws {
         let body = BodyPipe().body()
         _ = try body.makeReader()
         let error = try #require(throws: LoadError.self) { try body.makeReader() }
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// Copies of a body share what has been read, so the copy is spent as well.
-    @Test func whatIsNotRewindableIsReadOnce() throws {
+    @Test func nonRewindableBodyCanBeReadOnlyOnce() throws {
         let body = Body(length: nil, isRewindable: false) { () throws(LoadError) in try Body.bytes([1]).makeReader() }
         let copy = body
         #expect(!copy.isSpent)
@@ -52,7 +52,7 @@ import Testing
         #expect(!Body.text("a").isSpent)
     }
 
-    @Test func whoWritesIsToldThatNobodyReads() async throws {
+    @Test func writeFailsAfterTheReaderIsClosed() async throws {
         let pipe = BodyPipe(capacity: 1)
         let reader = try pipe.body().makeReader()
         try await pipe.write([1, 2, 3])
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: ["finish", "fail", "cancel"])
-    func whoWaitsForRoomIsLetGo(by end: String) async throws {
+    func waitingWriteFailsWhenThePipeEndsOrItsTaskIsCancelled(by end: String) async throws {
         let pipe = BodyPipe(capacity: 1)
         try await pipe.write([1, 2, 3])
         let second = Task { try await pipe.write([4]) }
@@ -78,7 +78,7 @@ import Testing
 
     /// No handler reads the body of these loads.
     @Test(arguments: ["ends:x", "nosuch:x"])
-    func whoWritesForALoadThatIsOverIsToldSo(url: String) async throws {
+    func writeFailsAfterTheLoadHasEnded(url: String) async throws {
         let loader = loader(StubHandler(schemes: .only(["ends"])) { _ in .text("done") })
         let pipe = BodyPipe(capacity: 1)
         let writer = Task { for _ in 0..<100 { try await pipe.write([1, 2, 3]) } }
@@ -95,7 +95,7 @@ import Testing
         #expect(error.code == .ioFailed)
     }
 
-    @Test func aSequenceIsABody() async throws {
+    @Test func asyncSequenceCanBeABody() async throws {
         let chunks = AsyncStream<[UInt8]> { continuation in
             for number in 0..<50 { continuation.yield([UInt8(number)]) }
             continuation.finish()
@@ -120,11 +120,11 @@ import Testing
         while true {
             let (waits, signal) = AsyncStream<Void>.makeStream()
             var buffer = [UInt8](repeating: 0, count: size)
-            let (answer, count) = read(reader, into: &buffer) {
+            let (result, count) = read(reader, into: &buffer) {
                 signal.yield()
                 signal.finish()
             }
-            switch answer {
+            switch result {
             case .bytes: bytes += buffer[..<count]
             case .end: return bytes
             case .failed(let error): throw error
@@ -138,8 +138,8 @@ import Testing
     ) {
         unsafe buffer.withUnsafeMutableBytes { raw in
             var output = unsafe OutputRawSpan(buffer: raw, initializedCount: 0)
-            let answer = reader.read(into: &output, whenReady: whenReady)
-            return (answer, unsafe output.finalize(for: raw))
+            let result = reader.read(into: &output, whenReady: whenReady)
+            return (result, unsafe output.finalize(for: raw))
         }
     }
 }

@@ -19,7 +19,7 @@ import Testing
     }
 
     /// Parsing a written date returns the same time.
-    @Test(arguments: moments) func isReadAsWritten(_ seconds: Int64, _ text: String?) {
+    @Test(arguments: moments) func writtenDateIsReadBack(_ seconds: Int64, _ text: String?) {
         guard let text else { return }
         #expect(HTTPDate(parsing: text, now: 0)?.secondsSince1970 == seconds)
     }
@@ -33,7 +33,7 @@ import Testing
             ("Saturday, 01-Jan-77 00:00:00 GMT", 220_924_800), ("Sun, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
             ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
         ] as [(String, Int64)])
-    func eachFormIsRead(_ text: String, _ seconds: Int64) {
+    func allThreeFormsAreRead(_ text: String, _ seconds: Int64) {
         #expect(HTTPDate(parsing: text, now: 1_780_000_000)?.secondsSince1970 == seconds)
     }
 
@@ -47,7 +47,7 @@ import Testing
         "Sun Nov  06 08:49:37 1994", "Sun Nov  6 08:49:37 1994 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
         "Sun, ０6 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z", "784111777",
     ])
-    func whatIsNoDateIsRefused(_ text: String) {
+    func malformedDatesAreRefused(_ text: String) {
         #expect(HTTPDate(parsing: text, now: 0) == nil)
     }
 

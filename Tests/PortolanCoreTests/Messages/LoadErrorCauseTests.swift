@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "An error that is wrapped keeps its nearest causes and the first",
+        "A wrapped error keeps its eight nearest causes and the root cause",
         arguments: [
             (8, "8: 7: 6: 5: 4: 3: 2: 1: root"), (9, "9: 8: 7: 6: 5: 4: 3: 2: (1 cause left out) root"),
             (10, "10: 9: 8: 7: 6: 5: 4: 3: (2 causes left out) root"),
@@ -26,7 +26,7 @@ import Testing
         #expect(Self.wrapped(LoadError(.ioFailed, message: "root"), count).description == description)
     }
 
-    @Test("A first cause of another type keeps its words") func aForeignRootKeepsItsWords() {
+    @Test("A root cause of another type keeps its description") func rootCauseOfAnotherTypeKeepsItsDescription() {
         #expect((Self.wrapped(Odd(description: "odd"), 8).causes().last as? Odd)?.description == "odd")
         #expect(
             Self.wrapped(Odd(description: "odd"), 9).causes().last as? LoadError == LoadError(.unknown, message: "(1 cause left out) odd"))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("Each cause is asked for its words once", arguments: [1, 4, 8]) func eachCauseIsAskedForItsWordsOnce(_ depth: Int) {
+    @Test("The description of each cause is read once", arguments: [1, 4, 8]) func descriptionOfEachCauseIsReadOnce(_ depth: Int) {
         let root = Counted()
         var error: any Error = root
         for layer in 0..<depth { error = LoadError(.unknown, message: "\(layer)", cause: error) }
@@ -63,7 +63,7 @@ import Testing
         #expect(root.count.withLock { $0 } == 1)
     }
 
-    @Test("Errors of other types between them are counted, too", arguments: [20, 10_000])
+    @Test("Errors of other types in the chain count as causes", arguments: [20, 10_000])
     func errorsOfOtherTypesAreCounted(_ count: Int) {
         for wrap in [{ Wrapper(underlying: $0) }, { Failure.failed($0, at: 7) }] as [(any Error) -> any Error] {
             var error = LoadError(.ioFailed, message: "root")
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(
-        "Only the words of the count are taken for it",
+        "Only text of the exact form is read as a count of omitted causes",
         arguments: [
             ("", "(2 causes left out) "), ("(", "(2 causes left out) ("), ("(1 cause left out) x", "(3 causes left out) x"),
             ("(1 cause left out)", "(3 causes left out) "), ("(0 causes left out) x", "(2 causes left out) (0 causes left out) x"),
@@ -90,7 +90,7 @@ import Testing
             ("(99999999999999999999 causes left out) x", "(2 causes left out) (99999999999999999999 causes left out) x"),
             ("(two causes left out) x", "(2 causes left out) (two causes left out) x"),
         ])
-    func onlyTheCountIsTakenForIt(_ message: String, _ sum: String) {
+    func onlyTheExactFormIsReadAsOmittedCount(_ message: String, _ sum: String) {
         #expect(OmittedCauses.adding(2, to: message) == sum)
     }
 }

@@ -11,11 +11,11 @@ import Testing
         ("a.txt", "a.txt"), ("", "download"), (".", "download"), ("..", "download"), ("../../etc/passwd", ".._.._etc_passwd"),
         ("a\u{0}b\nc", "a_b_c"), ("a\\b", "a_b"), ("gpj\u{202E}.exe", "gpj_.exe"), ("ünï.txt", "ünï.txt"),
     ])
-    func aSuggestedNameIsSafe(untrusted: String, safe: String) {
+    func unsafeFilenamesAreMadeSafe(untrusted: String, safe: String) {
         #expect(SafeFilename(untrusted).text == safe)
     }
 
-    @Test func aSuggestedNameFitsAFileSystem() {
+    @Test func longFilenamesAreShortenedForFileSystems() {
         #expect(SafeFilename(String(repeating: "é", count: 300)).text.utf8.count == 254)
     }
 
@@ -23,16 +23,16 @@ import Testing
         ("file:///a/b%20c.txt", "b c.txt"), ("file:///a/b/", "b"), ("file:///", "download"), ("data:,x/y", "download"),
         ("http://h/a%2Fb", "a_b"),
     ])
-    func theSuggestedNameIsTheLastOfThePath(url: String, name: String) throws {
+    func suggestedFilenameIsTheLastPathComponent(url: String, name: String) throws {
         #expect(Response(url: try URLRecord(parsing: url)).suggestedFilename == name)
     }
 
     @Test(arguments: [("a%20b", "a b"), ("%", "%"), ("%4", "%4"), ("%zz", "%zz"), ("%41%", "A%"), ("%C3%A9", "é"), ("", "")])
-    func percentDecoding(text: String, decoded: String) {
+    func percentSequencesAreDecoded(text: String, decoded: String) {
         #expect(PercentEncoding.decode(text) == decoded)
     }
 
-    @Test func aChangeToOneCopyOfAResponseIsSeenInNoOther() throws {
+    @Test func copiesOfAResponseAreIndependent() throws {
         let original = Response(
             url: try URLRecord(parsing: "x:1"), mimeType: .html, textEncodingName: "utf-8", expectedLength: 1, suggestedFilename: "name",
             status: .ok, fields: [.server: "a"])
@@ -54,13 +54,13 @@ import Testing
         #expect(copy.suggestedFilename == "name")
     }
 
-    @Test func aRequestOfNoURLSaysWhy() throws {
+    @Test func invalidURLFailsWithAOneLineMessage() throws {
         let error = try #require(throws: LoadError.self) { try Request("no url") }
         #expect(error.code == .badURL)
         #expect(!error.message.contains("\n"))
     }
 
-    @Test func propertiesAreTypedAndNamed() throws {
+    @Test func typedRequestPropertiesAreStoredByName() throws {
         enum Mode: String, RequestPropertyValue, RequestPropertyKey {
             case ascii, binary
             static let name = "org.example.mode"
@@ -76,7 +76,7 @@ import Testing
         #expect(request.properties.isEmpty)
     }
 
-    @Test func errorCodesArePublishedOnce() {
+    @Test func publishedErrorCodesAndNamesAreUnique() {
         #expect(Set(LoadError.Code.published.map(\.code)).count == LoadError.Code.published.count)
         #expect(Set(LoadError.Code.published.map(\.name)).count == LoadError.Code.published.count)
         #expect(LoadError.Code.notFound.description == "notFound")

@@ -19,26 +19,26 @@ import Testing
         Body(length: 0, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
     }
 
-    @Test func aBodyThatIsGoneIsNotSentAgain() async throws {
+    @Test func redirectFailsIfTheBodyCannotBeReadAgain() async throws {
         let request = try Request("x://h/", method: .put, body: Self.oneTimeBody())
         let error = try await #require(throws: LoadError.self) { try await loader(Self.reader).data(for: request) }
         #expect(error.code == .bodyFailed)
         #expect(error.message.hasPrefix("the redirect to 'x://h/b' asks for the body again, and it can be read only once"))
     }
 
-    @Test func aBodyThatCanBeReadAgainIsSentAgain() async throws {
+    @Test func rewindableBodyIsSentAgain() async throws {
         let request = try Request("x://h/", method: .put, body: .text("again"))
         #expect(try await loader(Self.reader).data(for: request).1.url.path == "/b")
     }
 
     @Test(arguments: [true, false])
-    func theCallerMayGiveANewOne(later: Bool) async throws {
+    func delegateMayReplaceTheBody(later: Bool) async throws {
         let waiting = Mutex<(@Sendable () -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { proposed, decide in
             var next = proposed
             next.body = Self.oneTimeBody()
-            let answer: @Sendable () -> Void = { [next] in decide(.follow(next)) }
-            if later { waiting.withLock { $0 = answer } } else { answer() }
+            let decision: @Sendable () -> Void = { [next] in decide(.follow(next)) }
+            if later { waiting.withLock { $0 = decision } } else { decision() }
         })
         let task = loader(Self.reader).task(for: try Request("x://h/", method: .put, body: Self.oneTimeBody()), delegate: delegate)
         task.resume()

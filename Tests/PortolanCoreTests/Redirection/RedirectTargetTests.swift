@@ -9,21 +9,21 @@ import Testing
 /// Redirects that a handler does not report as redirects, but delivers like any other response.
 @Suite(.timeLimit(.minutes(10))) struct RedirectTargetTests {
     /// A handler that responds to `x://h/` with this status and these locations, and to all other URLs with a text.
-    private static func answering(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
+    private static func responding(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
         StubHandler(identifier: "answering") { request in
             guard request.url.path == "/" else { return .text("landed") }
-            var answer = StubAnswer.text(body)
-            answer.status = .init(code: status)
-            for location in locations { answer.fields.append(HTTPField(name: .location, value: location)) }
-            return answer
+            var response = StubAnswer.text(body)
+            response.status = .init(code: status)
+            for location in locations { response.fields.append(HTTPField(name: .location, value: location)) }
+            return response
         }
     }
 
     @Test(
         arguments: [301, 302, 303, 307, 308],
         [["http://a:99999/"], ["http://"], ["http://a b/"], ["http://[::1"], ["x://h/a", "x://h/b"]])
-    func aTargetThatIsNoneFails(status: Int, locations: [String]) async throws {
-        let loader = loader(Self.answering(status, locations))
+    func invalidLocationFailsTheLoad(status: Int, locations: [String]) async throws {
+        let loader = loader(Self.responding(status, locations))
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x://h/") }
         #expect(error.code == .badRedirect)
         #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' leads nowhere: "), "\(error)")
@@ -34,7 +34,7 @@ import Testing
         arguments: [
             ([0xFF], "%FF"), ([0xC3, 0xA4], "%C3%A4"), ([0xC3, 0xA4, 0xE4], "%C3%A4%E4"), ([0x25, 0x45, 0x32, 0xE2], "%E2%E2"),
         ] as [([UInt8], String)])
-    func itsBytesStayWhatTheyAre(bytes: [UInt8], text: String) throws {
+    func locationBytesArePercentEncodedUnchanged(bytes: [UInt8], text: String) throws {
         for place in ["x://h/a", "?", "/b?", "#"] {
             let field = HTTPField(name: .location, value: Array(place.utf8) + bytes)
             var response = Response(url: try URLRecord(parsing: "x://h/"), status: .found)
@@ -47,15 +47,15 @@ import Testing
         }
     }
 
-    @Test func itsMessageIsShortAndPlain() async throws {
+    @Test func invalidLocationMessageIsShortPrintableAndHidesThePassword() async throws {
         let location = "http://h:99999/\u{9B}31m\u{202E}" + String(repeating: "a", count: 60_000)
-        let long = Self.answering(302, [location])
+        let long = Self.responding(302, [location])
         let error = try await #require(throws: LoadError.self) { try await loader(long).data(from: "x://h/") }
         #expect(error.message.utf8.count < 400)
         #expect(
             !error.message.unicodeScalars.contains { $0.properties.generalCategory == .control || $0.properties.generalCategory == .format }
         )
-        let secret = Self.answering(302, ["http://me:s3cr3t@h:99999/"])
+        let secret = Self.responding(302, ["http://me:s3cr3t@h:99999/"])
         let other = try await #require(throws: LoadError.self) { try await loader(secret).data(from: "x://h/") }
         #expect(!other.message.contains("s3cr3t"))
     }
@@ -63,20 +63,20 @@ import Testing
     @Test(arguments: [
         (302, [String]()), (200, ["http://a:99999/"]), (304, ["http://a:99999/"]), (300, ["http://a:99999/"]), (302, ["x://h/a"]),
     ])
-    func otherResponsesAreDelivered(status: Int, locations: [String]) async throws {
-        let (body, response) = try await loader(Self.answering(status, locations)).data(from: "x://h/")
+    func responsesThatAreNoRedirectsAreDelivered(status: Int, locations: [String]) async throws {
+        let (body, response) = try await loader(Self.responding(status, locations)).data(from: "x://h/")
         #expect(response.status?.code == status)
         #expect(String(decoding: body, as: UTF8.self) == "moved")
     }
 
-    @Test func inManualModeABadTargetIsDelivered() async throws {
-        let loader = loader(Self.answering(302, ["http://a:99999/"])) { $0.redirects.mode = .manual }
+    @Test func manualModeDeliversAnInvalidRedirect() async throws {
+        let loader = loader(Self.responding(302, ["http://a:99999/"])) { $0.redirects.mode = .manual }
         #expect(try await loader.data(from: "x://h/").1.status == .found)
     }
 
     @Test(arguments: [[String](), ["x://h/a"], ["http://a:99999/"]])
-    func inErrorModeTheStatusIsEnough(locations: [String]) async throws {
-        let loader = loader(Self.answering(302, locations)) { $0.redirects.mode = .error }
+    func errorModeFailsOnTheStatusAlone(locations: [String]) async throws {
+        let loader = loader(Self.responding(302, locations)) { $0.redirects.mode = .error }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x://h/") }
         #expect(error.code == .badRedirect)
     }

@@ -17,7 +17,7 @@ import Testing
         return .redirect(to: next)
     }
 
-    @Test func redirectsAreFollowedToTheLimit() async throws {
+    @Test func redirectsAreFollowedUpToTheLimit() async throws {
         let loader = loader(Self.hops) { $0.redirects.limit = 3 }
         let (body, response) = try await loader.data(from: "hop:3")
         #expect(String(decoding: body, as: UTF8.self) == "landed")
@@ -26,7 +26,7 @@ import Testing
         #expect(error.code == .tooManyRedirects)
     }
 
-    @Test func manyRedirectsDoNotNest() async throws {
+    @Test func manyRedirectsDoNotGrowTheStack() async throws {
         let loader = loader(Self.hops) { $0.redirects.limit = 100_000 }
         #expect(try await loader.data(from: "hop:5000").1.url.description == "hop:0")
     }
@@ -39,7 +39,7 @@ import Testing
         #expect(try await String(decoding: loader.data(from: "here:x").0, as: UTF8.self) == "b")
     }
 
-    @Test func credentialsDoNotFollowToAnotherOrigin() async throws {
+    @Test func credentialsAreNotSentToAnotherOrigin() async throws {
         let seen = Mutex<[HTTPFields]>([])
         let handler = StubHandler(schemes: .only(["http"])) { request in
             seen.withLock { $0.append(request.fields) }
@@ -58,7 +58,7 @@ import Testing
         #expect(results[3] == [.accept: "*/*"])
     }
 
-    @Test func noServerSendsUsToTheUsersFiles() async throws {
+    @Test func redirectToAFileURLFails() async throws {
         let file = try Self.url("file:///etc/passwd")
         let loader = loader(StubHandler { request in request.url.scheme == "file" ? .text("secret") : .redirect(to: file) })
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "evil:x") }
@@ -74,22 +74,22 @@ import Testing
             "ws://h/",
             "about:blank",
         ])
-    func anHTTPServerLeadsNowhereElse(from start: String, to target: String) async throws {
+    func httpRedirectsToOtherSchemesFail(from start: String, to target: String) async throws {
         let target = try Self.url(target)
-        let asked = Mutex<[String]>([])
+        let requestedSchemes = Mutex<[String]>([])
         let delegate = RecordingDelegate()
         let loader = loader(
             StubHandler { request in
-                asked.withLock { $0.append(String(request.url.scheme)) }
+                requestedSchemes.withLock { $0.append(String(request.url.scheme)) }
                 return request.url.scheme.hasPrefix("http") ? .redirect(to: target) : .text("secret")
             })
         let error = try await #require(throws: LoadError.self) { try await loader.data(for: Request(start), delegate: delegate) }
         #expect(error.code == .badRedirect)
-        #expect(asked.withLock { $0.count } == 1)
+        #expect(requestedSchemes.withLock { $0.count } == 1)
         #expect(!delegate.events.contains(.redirect(target)))
     }
 
-    @Test func aSchemeCanBeOpened() async throws {
+    @Test func openSchemesAllowRedirectsFromHTTP() async throws {
         let target = try Self.url("data:,hi")
         let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: target) : .text("hi") }) {
             $0.redirects.openSchemes = ["data"]
@@ -102,7 +102,7 @@ import Testing
         ("gzip:evil:x", "gzip:file:///a"), ("evil:x", "gzip:fi%09le:///a"), ("evil:x", "gzip:%0Afile%0D:///a"),
         ("gzip:file:///a", "file:///b"), ("gzip:file:///a", "gzip:gzip:file:///b"), ("file:///a", "gzip:file:///b"),
     ])
-    func noneLeadsToTheUsersFilesInAnotherScheme(from start: String, to target: String) async throws {
+    func redirectToFilesThroughOtherSchemesFails(from start: String, to target: String) async throws {
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("secret") : .redirect(to: target) })
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: start) }
@@ -114,14 +114,14 @@ import Testing
         ("evil:x", "there://file:80/"),
         ("evil:x", "http://h/"), ("evil:x", "data:,file:"), ("evil:x", "profile:x"),
     ])
-    func othersLeadWhereTheyDid(from start: String, to target: String) async throws {
+    func otherRedirectsAreFollowed(from start: String, to target: String) async throws {
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) })
         #expect(try await loader.data(from: start).1.url == target)
     }
 
     @Test(arguments: [("zip:http://h/", "zip:file:///a", false), ("zip:file:///a", "zip:file:///b", true), ("zip:x:y", "zip:x:z", true)])
-    func eachClosedSchemeCounts(from start: String, to target: String, isAllowed: Bool) async throws {
+    func eachClosedSchemeRestrictsRedirects(from start: String, to target: String, isAllowed: Bool) async throws {
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) }) {
             $0.redirects.closedSchemes = ["file", "zip"]
@@ -131,38 +131,38 @@ import Testing
     }
 
     /// The restrictions apply to the server's target, not to a request that the caller makes.
-    @Test func theCallerMaySendTheLoadAnywhere() async throws {
+    @Test func delegateMayRedirectToAnyScheme() async throws {
         let (here, there) = (try Self.url("http://h/2"), try Request("there:x"))
         let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(there)) })
         let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: here) : .text("there") })
         #expect(try await loader.data(for: Request("http://h/1"), delegate: delegate).1.url == there.url)
     }
 
-    @Test func inManualModeTheRedirectIsDelivered() async throws {
+    @Test func manualModeDeliversTheRedirect() async throws {
         let loader = loader(Self.hops) { $0.redirects.mode = .manual }
         #expect(try await loader.data(from: "hop:1").1.url.description == "hop:1")
     }
 
-    @Test func inErrorModeARedirectFails() async throws {
+    @Test func errorModeFailsTheRedirect() async throws {
         let loader = loader(Self.hops) { $0.redirects.mode = .error }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "hop:1") }
         #expect(error.code == .badRedirect)
     }
 
     @Test(arguments: [true, false], [true, false])
-    func theCallerDecidesNowOrLater(follows: Bool, later: Bool) async throws {
+    func delegateDecidesAtOnceOrLater(follows: Bool, later: Bool) async throws {
         let waiting = Mutex<(@Sendable () -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { request, decide in
-            let answer: @Sendable () -> Void = { decide(follows ? .follow(request) : .deliver) }
-            if later { waiting.withLock { $0 = answer } } else { answer() }
+            let decision: @Sendable () -> Void = { decide(follows ? .follow(request) : .deliver) }
+            if later { waiting.withLock { $0 = decision } } else { decision() }
         })
         let task = loader(Self.hops).task(for: try Request("hop:1"), delegate: delegate)
         task.resume()
         if later {
             #expect(delegate.events == [.redirect(try Self.url("hop:0"))])
-            let answer = try #require(waiting.withLock { $0.take() })
-            answer()
-            answer()
+            let decision = try #require(waiting.withLock { $0.take() })
+            decision()
+            decision()
         }
         #expect(delegate.events.last == .finished)
         #expect(delegate.text == (follows ? "landed" : ""))
@@ -180,7 +180,7 @@ import Testing
         #expect(delegate.events.count == 2)
     }
 
-    @Test func anEventAfterATakenRedirectIsReported() async throws {
+    @Test func eventAfterAFollowedRedirectIsAViolation() async throws {
         let observed = Mutex<[String]>([])
         let target = try Self.url("there:x")
         let handler = ManualHandler(schemes: .only(["here"])) { load in

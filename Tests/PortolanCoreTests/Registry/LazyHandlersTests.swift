@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct DeferredHandlersTests {
+@Suite struct LazyHandlersTests {
     private static func loader(_ registry: ProtocolRegistry) -> Loader {
         Loader(configuration: .default, registry: registry)
     }
@@ -16,7 +16,7 @@ import Testing
         String(decoding: try await loader.data(from: "x:1").0, as: UTF8.self)
     }
 
-    @Test func handlersAreMadeWhenARequestFirstNeedsThem() async throws {
+    @Test func deferredHandlersAreMadeAtTheFirstRequest() async throws {
         let registry = ProtocolRegistry()
         let source = Source { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
         registry.register(deferred: source)
@@ -30,7 +30,7 @@ import Testing
         #expect(registry.handlers.map(\.identifier) == ["y", "made"])
     }
 
-    @Test func aMessageNamesTwentySchemesAtMost() async throws {
+    @Test func unsupportedSchemeMessageListsAtMostTwentySchemes() async throws {
         let registry = ProtocolRegistry()
         let names = (0..<1000).map { "s\(1000 + $0)" }
         for count in [20, 1000] {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func madeHandlersKeepThePlaceInTheOrder() async throws {
+    @Test func deferredHandlersKeepTheirPlaceInTheOrder() async throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
         registry.register(
@@ -51,17 +51,17 @@ import Testing
                     StubHandler(identifier: "second", schemes: .any) { _ in .text("second") },
                 ]
             })
-        registry.register(Unwilling(identifier: "new"))
+        registry.register(RefusingEverything(identifier: "new"))
         let asked = try Self.loader(registry).handlerCandidates(for: Request("x:1"))
         #expect(asked.map(\.handler) == ["new", "second"])
         #expect(registry.handlers.map(\.identifier) == ["new", "second", "first", "old"])
     }
 
-    @Test func manyLoadsAtOnceMakeThemOnce() async throws {
+    @Test func concurrentLoadsMakeTheHandlersOnce() async throws {
         let registry = ProtocolRegistry()
-        let delegateSerializer = ConditionLock(false)
+        let isReleased = ConditionLock(false)
         let source = Source {
-            delegateSerializer.wait { $0 ? () : nil }
+            isReleased.wait { $0 ? () : nil }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
         registry.register(deferred: source)
@@ -69,7 +69,7 @@ import Testing
         let delegates = (0..<50).map { _ in RecordingDelegate() }
         for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
         #expect(delegates.allSatisfy { $0.events.isEmpty })
-        delegateSerializer.withLockBroadcasting { $0 = true }
+        isReleased.withLockBroadcasting { $0 = true }
         for delegate in delegates {
             await delegate.ended()
             #expect(delegate.text == "made")
@@ -79,11 +79,11 @@ import Testing
 
     @Test func aLoadThatWaitsForItsHandlerCanBeCancelled() async throws {
         let registry = ProtocolRegistry()
-        let delegateSerializer = ConditionLock(false)
-        defer { delegateSerializer.withLockBroadcasting { $0 = true } }
+        let isReleased = ConditionLock(false)
+        defer { isReleased.withLockBroadcasting { $0 = true } }
         registry.register(
             deferred: Source {
-                delegateSerializer.wait { $0 ? () : nil }
+                isReleased.wait { $0 ? () : nil }
                 return []
             })
         let delegate = RecordingDelegate()
@@ -94,11 +94,11 @@ import Testing
         #expect(delegate.events == [.failed(.cancelled)])
     }
 
-    @Test func whatFailsSaysWhyAndIsTriedAgain() async throws {
+    @Test func failedProviderReportsItsErrorAndIsRetried() async throws {
         let registry = ProtocolRegistry()
-        let isMended = Mutex(false)
+        let isRepaired = Mutex(false)
         let source = Source {
-            guard isMended.withLock({ $0 }) else { throw LoadError(.pluginNotLoadable, message: "not there") }
+            guard isRepaired.withLock({ $0 }) else { throw LoadError(.pluginNotLoadable, message: "not there") }
             return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
         }
         registry.register(deferred: source)
@@ -106,18 +106,18 @@ import Testing
         let error = await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error?.code == .pluginNotLoadable)
         #expect(try loader.handlerCandidates(for: Request("x:1")).map(\.refusal) == [.unavailable("not there")])
-        isMended.withLock { $0 = true }
+        isRepaired.withLock { $0 = true }
         #expect(try await Self.text(of: loader) == "made")
     }
 
-    @Test func anotherHandlerTakesWhatAFailedOneWouldHave() async throws {
+    @Test func olderHandlerServesTheRequestIfAProviderFails() async throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
         registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: "not there") })
         #expect(try await Self.text(of: Self.loader(registry)) == "old")
     }
 
-    @Test func unregisteringTakesAllThatWereMade() async throws {
+    @Test func unregisteringRemovesAllHandlersThatWereMade() async throws {
         let registry = ProtocolRegistry()
         let handlers = ["a", "b"].map { name in StubHandler(identifier: name, schemes: .only(["x"])) { _ in .text(name) } }
         let registration = registry.register(deferred: Source { handlers })
@@ -126,7 +126,7 @@ import Testing
         #expect(registry.handlers.isEmpty && registry.schemes.isEmpty)
     }
 
-    @Test func whatWasUnregisteredIsNotPutBack() async throws {
+    @Test func providerUnregisteredDuringMakeHandlersIsNotRestored() async throws {
         let registry = ProtocolRegistry()
         let registration = Mutex(Registration?.none)
         let source = Source {
@@ -140,7 +140,7 @@ import Testing
         #expect(registry.handlers.isEmpty)
     }
 
-    @Test func whatWasReplacedWhileItWasMadeIsNotPutBack() async throws {
+    @Test func providerReplacedDuringMakeHandlersIsNotRestored() async throws {
         let registry = ProtocolRegistry()
         let registration = Mutex(Registration?.none)
         let source = Source {
@@ -155,7 +155,7 @@ import Testing
         #expect(registry.handlers.count == 1)
     }
 
-    @Test func aRegistryGoesWithTheHandlersThatItNeverMade() throws {
+    @Test func registryWithAnUnusedProviderIsFreed() throws {
         weak var kept: ProtocolRegistry?
         do {
             let registry = ProtocolRegistry()
@@ -166,12 +166,12 @@ import Testing
         #expect(kept == nil)
     }
 
-    @Test(.timeLimit(.minutes(10))) func aLoadThatWaitsKeepsNoOtherFromStarting() async throws {
+    @Test(.timeLimit(.minutes(10))) func blockedDelegateDoesNotDelayOtherWaitingLoads() async throws {
         let registry = ProtocolRegistry()
-        let delegateSerializer = ConditionLock(false)
+        let isReleased = ConditionLock(false)
         registry.register(
             deferred: Source {
-                delegateSerializer.wait { $0 ? () : nil }
+                isReleased.wait { $0 ? () : nil }
                 return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
             })
         let loader = Self.loader(registry)
@@ -189,21 +189,21 @@ import Testing
         }
         let delegates = [first, RecordingDelegate(), last]
         for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
-        delegateSerializer.withLockBroadcasting { $0 = true }
+        isReleased.withLockBroadcasting { $0 = true }
         for delegate in delegates { await delegate.ended() }
         #expect(waited.withLock { $0 } == true)
     }
 
-    @Test func aFailureIsAWarningOnceAndAgainWhenItIsAnother() async throws {
+    @Test func providerFailureIsLoggedAsAWarningOncePerMessage() async throws {
         let registry = ProtocolRegistry()
-        let words = Mutex("not there")
-        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: words.withLock { $0 }) })
+        let message = Mutex("not there")
+        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: message.withLock { $0 }) })
         let lines = ConditionLock<[String]>([])
         var configuration = Loader.Configuration.default
         configuration.logger = Logger(label: "test") { _ in LineLog(lines: lines) }
         let loader = Loader(configuration: configuration, registry: registry)
         for _ in 0..<3 { await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") } }
-        words.withLock { $0 = "no library" }
+        message.withLock { $0 = "no library" }
         await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(lines.withLock { $0 } == ["warning not there", "debug not there", "debug not there", "warning no library"])
     }
@@ -246,7 +246,7 @@ private final class Source: HandlerProvider {
     }
 }
 
-private struct Unwilling: ProtocolHandler {
+private struct RefusingEverything: ProtocolHandler {
     let identifier: String
     let schemes = SchemeSet.any
 

@@ -19,7 +19,7 @@ import Testing
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "c")
     }
 
-    @Test("Thousands of handlers that are taken out at once end on the stack of a load's thread") func manyHandlersEndAtOnce() throws {
+    @Test("Unregistering thousands of handlers at once does not overflow a thread's stack") func manyHandlersAreUnregisteredAtOnce() throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .only(["x"])))
         registry.replace(registration, with: Array(repeating: Self.stub("b", .only(["x"])), count: 5000))
@@ -42,7 +42,7 @@ import Testing
         #expect(asked.map(\.refusal) == [.cannotInit, nil])
     }
 
-    @Test func anIndexedLookUpAsksInTheOrderOfAFullScan() throws {
+    @Test func indexedLookupKeepsTheOrderOfAFullScan() throws {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<200 {
             let registry = ProtocolRegistry()
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aHandlerMayRegisterAnotherWhileItIsAsked() throws {
+    @Test func handlerMayRegisterAnotherInCanInit() throws {
         let registry = ProtocolRegistry()
         let handler = Registering(registry)
         registry.register(handler)
@@ -65,7 +65,7 @@ import Testing
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "late")
     }
 
-    @Test func aHandlerIsNotAskedForItsOwnRequest() throws {
+    @Test func handlerIsSkippedForItsOwnRequest() throws {
         let registry = ProtocolRegistry()
         registry.register(Self.stub("below", .any))
         registry.register(Self.stub("above", .any))
@@ -76,7 +76,7 @@ import Testing
         #expect(registry.snapshot().handlerCandidates(for: request, failed: []).asked.map(\.handler) == ["above"])
     }
 
-    @Test func retirementEndsWithTheLastLoad() async throws {
+    @Test func retirementFinishesWithTheLastLoad() async throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .any))
         let entry = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
@@ -91,7 +91,7 @@ import Testing
 
     // MARK: Replacing
 
-    @Test func whatReplacesAHandlerHasItsRank() throws {
+    @Test func replacementKeepsThePlaceInTheOrder() throws {
         let registry = ProtocolRegistry()
         registry.register(Self.stub("a", .any))
         let registration = registry.register(Self.stub("b", .only(["x"])))
@@ -107,7 +107,7 @@ import Testing
         #expect(registry.handlers.map(\.identifier) == ["refusing", "a"])
     }
 
-    @Test func theReplacedOneKeepsItsRunningLoads() async throws {
+    @Test func replacedHandlerKeepsItsRunningLoads() async throws {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .any))
         let running = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
@@ -119,7 +119,7 @@ import Testing
     }
 
     /// The registry must never offer the older handler below, because the place above it is never empty.
-    @Test func whileAHandlerIsReplacedEveryLookUpFindsTheOldOrTheNew() async throws {
+    @Test func lookupDuringAReplacementNeverFindsAHandlerBelow() async throws {
         let registry = ProtocolRegistry()
         let request = try Self.request("x:1")
         registry.register(Self.stub("below", .any))
@@ -129,7 +129,7 @@ import Testing
                 group.addTask {
                     for _ in 0..<20_000 {
                         guard case .handler(let entry)? = registry.find(request, excluding: []) else {
-                            Issue.record("nobody was found")
+                            Issue.record("no handler was found")
                             return
                         }
                         #expect(entry.handler.identifier == "above")
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func registeringAndAskingAtOnceLosesNothing() async throws {
+    @Test func concurrentRegistrationAndLookupLoseNoHandler() async throws {
         let registry = ProtocolRegistry()
         let request = try Self.request("x:1")
         registry.register(Self.stub("base", .any))
@@ -154,7 +154,7 @@ import Testing
                         if case .handler(let entry)? = registry.find(request, excluding: []) {
                             entry.endLoad()
                         } else {
-                            Issue.record("nobody was found")
+                            Issue.record("no handler was found")
                         }
                         if number % 10 != 0 { registry.unregister(registration) }
                     }

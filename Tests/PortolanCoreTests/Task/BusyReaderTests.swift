@@ -14,7 +14,7 @@ import Testing
         StubHandler { _ in .pieces((0..<1000).map { [UInt8](repeating: UInt8($0 % 256), count: 20_000) }) }
     ) { $0.bufferLimit = 1 << 30 }
 
-    @Test func aCancelledReaderGetsNoMoreOfThePiecesThatWait() async throws {
+    @Test func cancelledReaderGetsNoBufferedPieces() async throws {
         let loader = loader
         let reader = Task { () -> (Int, LoadError.Code?, LoadError.Code?) in
             let (chunks, _) = try await loader.bytes(from: "x:1")
@@ -37,7 +37,7 @@ import Testing
         #expect(again == .cancelled)
     }
 
-    @Test func cancellingAReaderWithPiecesWaitingStopsTheHandler() async throws {
+    @Test func cancellingAReaderWithBufferedPiecesStopsTheLoad() async throws {
         let handler = ManualHandler()
         let loader = PortolanTestSupport.loader(handler)
         let reader = Task { () -> LoadError.Code? in
@@ -54,7 +54,7 @@ import Testing
         #expect(load.calls == [.start, .stop])
     }
 
-    @Test func whoHasReadToTheEndIsNotCancelledAfterwards() async throws {
+    @Test func cancelAfterTheEndDoesNotFailTheReader() async throws {
         let loader = loader
         let reader = Task { () -> Bool in
             let (chunks, _) = try await loader.bytes(from: "x:1")
@@ -66,7 +66,7 @@ import Testing
         #expect(try await reader.value)
     }
 
-    @Test func nothingIsLoadedForACallerThatIsCancelledAlready() async throws {
+    @Test func cancelledCallerStartsNoLoad() async throws {
         let handler = ManualHandler { load in
             load.respond()
             load.finish()
@@ -93,12 +93,12 @@ import Testing
         #expect(handler.loads.isEmpty)
     }
 
-    @Test func aBusyReaderLetsOthersOfItsActorRun() async throws {
-        #expect(try await Desk().read(loader) == 1000)
+    @Test func busyReaderYieldsToOtherJobsOfItsActor() async throws {
+        #expect(try await ReadingActor().read(loader) == 1000)
     }
 
     /// On an actor, each write is a separate step. If all tasks share one executor, the writer yields by itself.
-    @Test func aBusyWriterLetsOthersOfItsExecutorRun() async throws {
+    @Test func busyWriterYieldsToOtherJobsOfItsExecutor() async throws {
         let executor = OneThread()
         let pipe = BodyPipe(capacity: 1 << 20)
         let writer = Task(executorPreference: executor) { () -> Bool in
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// Does all its work on one executor.
-    private actor Desk {
+    private actor ReadingActor {
         private var hasRun = false
 
         /// - Returns: the number of pieces that were read; 0 if no other job could run meanwhile.

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCore
 
 /// The queue of a slow or suspended delegate stays small, whatever a handler sends.
-@Suite("Events that wait for a delegate", .timeLimit(.minutes(2))) struct DelegateEventQueueTests {
+@Suite("Events that wait for their delegate", .timeLimit(.minutes(2))) struct DelegateEventQueueTests {
     private static func challenge() -> AuthenticationChallenge {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
         return AuthenticationChallenge(protectionSpace: space) { _ in }
@@ -18,7 +18,7 @@ import Testing
         if case .data(let bytes)? = event { bytes.count == count } else { false }
     }
 
-    @Test func smallPiecesBecomeLargeOnes() {
+    @Test func smallPiecesAreCombined() {
         var queue = DelegateEventQueue()
         for index in 0..<40_000 { _ = queue.put(.data([UInt8(truncatingIfNeeded: index)])) }
         let most = DelegateEventQueue.mostPieces + 3
@@ -34,7 +34,7 @@ import Testing
         #expect(queue.deliveries == 0)
     }
 
-    @Test func aLargePieceStaysByItself() {
+    @Test func largePieceIsNotCombined() {
         var queue = DelegateEventQueue()
         _ = queue.put(.data([1]))
         _ = queue.put(.data([UInt8](repeating: 2, count: 16 << 10)))
@@ -43,7 +43,7 @@ import Testing
         #expect(isData(queue.take(isSuspended: false), 16 << 10))
     }
 
-    @Test func piecesWithOtherEventsBetweenThemCountWithWhatTheyCost() {
+    @Test func separatedPiecesCountWithTheirOverhead() {
         var queue = DelegateEventQueue()
         for _ in 0..<100 {
             _ = queue.put(.data([1]))
@@ -66,7 +66,7 @@ import Testing
         #expect(try #require(stored).count < 200)
     }
 
-    @Test func aWithdrawnChallengeThatNobodyHeardOfIsForgotten() {
+    @Test func withdrawalRemovesAnUndeliveredChallenge() {
         var queue = DelegateEventQueue()
         for _ in 0..<1000 {
             let challenge = Self.challenge()
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// Events of nested loads wait, too, while the delegate is in a call that does not return.
-    @Test func aLoadWithTooManyWaitingNewsOfLoadsInsideFails() throws {
+    @Test func loadWithTooManyWaitingEventsOfNestedLoadsFails() throws {
         let outer = ManualHandler(schemes: .only(["outer"]))
         let inner = StubHandler(schemes: .only(["inner"])) { _ in .text("x") }
         let count = Mutex(0)
@@ -126,7 +126,7 @@ import Testing
     }
 
     /// A slow delegate's queue does not buffer steps for which the metrics have no room.
-    @Test func stepsBeyondTheRoomOfTheMetricsAreNotTold() throws {
+    @Test func stepsBeyondTheLimitOfTheMetricsAreNotDelivered() throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)

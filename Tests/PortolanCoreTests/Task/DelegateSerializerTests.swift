@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// A delegate receives one call at a time, also if a nested load sends a challenge while the outer load delivers.
-@Suite(.timeLimit(.minutes(2))) struct DelegateGateTests {
+@Suite(.timeLimit(.minutes(2))) struct DelegateSerializerTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
 
@@ -27,19 +27,19 @@ import Testing
         return (task, load, try #require(inner.loads.first))
     }
 
-    private static func ask(_ load: ManualLoad, reply: @escaping @Sendable (ChallengeAnswer) -> Void = { _ in }) {
+    private static func sendChallenge(_ load: ManualLoad, reply: @escaping @Sendable (ChallengeAnswer) -> Void = { _ in }) {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
         load.client.didReceive(AuthenticationChallenge(protectionSpace: space, reply: reply))
     }
 
-    @Test func aQuestionFromInsideWaitsForTheCallThatRuns() throws {
+    @Test func challengeOfANestedLoadWaitsForTheRunningCall() throws {
         let box = Mutex<ManualLoad?>(nil)
         let isInside = Mutex(false)
         let overlapped = Mutex(false)
         let delegate = RecordingDelegate { event, _ in
             guard event == .data([1]) else { return .keepGoing }
             isInside.withLock { $0 = true }
-            if let inner = box.withLock({ $0 }) { Self.ask(inner) }
+            if let inner = box.withLock({ $0 }) { Self.sendChallenge(inner) }
             isInside.withLock { $0 = false }
             return .keepGoing
         } onChallenge: { _ in
@@ -55,18 +55,18 @@ import Testing
         task.cancel()
     }
 
-    @Test func whatComesDuringAQuestionFromInsideIsPutOff() throws {
+    @Test func eventsDuringAChallengeOfANestedLoadAreQueued() throws {
         let box = Mutex<ManualLoad?>(nil)
-        let answers = Mutex<[Flow]>([])
+        let flows = Mutex<[Flow]>([])
         let delegate = RecordingDelegate(onChallenge: { _ in
             guard let load = box.withLock({ $0 }) else { return }
-            answers.withLock { $0 = [load.respond()] }
+            flows.withLock { $0 = [load.respond()] }
             load.client.didReach(.firstByte)
         })
         let (task, load, inner) = try start(delegate)
         box.withLock { $0 = load }
-        Self.ask(inner)
-        #expect(answers.withLock { $0 } == [.pause])
+        Self.sendChallenge(inner)
+        #expect(flows.withLock { $0 } == [.pause])
         #expect(delegate.events.suffix(3) == [.challenge, .response(load.request.url), .step(.firstByte)])
         #expect(load.calls == [.start, .resume])
         #expect(load.deliver([1]) == .keepGoing)
@@ -74,7 +74,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func anEndDuringAQuestionFromInsideComesAfterIt() throws {
+    @Test func endDuringAChallengeOfANestedLoadComesAfterIt() throws {
         let order = Mutex<[String]>([])
         let delegate = RecordingDelegate { event, _ in
             if case .failed = event { order.withLock { $0.append("end") } }
@@ -84,10 +84,10 @@ import Testing
             order.withLock { $0.append("answered") }
         }
         let (_, _, inner) = try start(delegate)
-        Self.ask(inner)
+        Self.sendChallenge(inner)
         #expect(order.withLock { $0 } == ["answered", "end"])
         #expect(delegate.events.last == .failed(.connectionLost))
-        Self.ask(inner)
+        Self.sendChallenge(inner)
         #expect(delegate.events.filter { $0 == .challenge }.count == 1)
     }
 
@@ -97,7 +97,7 @@ import Testing
         let count = 2000
         let counts = ConditionLock((inside: 0, overlaps: 0))
         let client = ConditionLock<(any ProtocolClient)?>(nil)
-        let (isAsking, hasEnded) = (ConditionLock(false), ConditionLock(false))
+        let (hasChallenged, hasEnded) = (ConditionLock(false), ConditionLock(false))
         @Sendable func call() {
             counts.withLock {
                 $0.inside += 1
@@ -117,7 +117,7 @@ import Testing
         let scripted = Scripted(pieces: count) { made in
             client.withLockBroadcasting { $0 = made }
             // Nothing is delivered before the other thread runs, so that the calls of both meet.
-            _ = isAsking.wait { $0 ? true : nil }
+            _ = hasChallenged.wait { $0 ? true : nil }
         }
         let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
         try PlatformThread.start { [inner] in
@@ -127,9 +127,9 @@ import Testing
             guard let load = inner.loads.first else { return }
             while !hasEnded.withLock({ $0 }) {
                 let isAnswered = ConditionLock(false)
-                Self.ask(load) { _ in isAnswered.withLockBroadcasting { $0 = true } }
+                Self.sendChallenge(load) { _ in isAnswered.withLockBroadcasting { $0 = true } }
                 isAnswered.wait { $0 ? () : nil }
-                isAsking.withLockBroadcasting { $0 = true }
+                hasChallenged.withLockBroadcasting { $0 = true }
             }
         }
         task.resume()
@@ -164,7 +164,7 @@ import Testing
         return (task, try #require(handler.loads.first))
     }
 
-    @Test func nothingComesBeforeTheResume() throws {
+    @Test func suspendedTaskDeliversNothingBeforeTheResume() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         task.suspend()
@@ -193,15 +193,15 @@ import Testing
     }
 
     /// The task may never be resumed, so the cancel delivers the end.
-    @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatWasHeldBack(hasFailed: Bool) throws {
+    @Test(arguments: [true, false]) func cancelDeliversAnEndThatWasHeldBack(hasFailed: Bool) throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         load.respond()
         task.suspend()
         load.client.didReach(.connected)
         if hasFailed { load.client.didFail(with: LoadError(.notFound, message: "gone")) } else { load.finish() }
-        let heard: [RecordingDelegate.Event] = [.response(load.request.url)] + (hasFailed ? [.failed(.notFound)] : [])
-        #expect(delegate.events == heard)
+        let expected: [RecordingDelegate.Event] = [.response(load.request.url)] + (hasFailed ? [.failed(.notFound)] : [])
+        #expect(delegate.events == expected)
         task.cancel()
         task.cancel()
         task.resume()
@@ -209,7 +209,7 @@ import Testing
     }
 
     /// The same with a delegate that has a queue, on which a failure waits as well.
-    @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatAQueueHeldBack(hasFailed: Bool) async throws {
+    @Test(arguments: [true, false]) func cancelDeliversAnEndThatAQueueHeldBackOnce(hasFailed: Bool) async throws {
         let delegate = RecordingDelegate()
         let queue = DispatchQueue(label: "held")
         let task = loader(handler).task(
@@ -226,7 +226,7 @@ import Testing
         #expect(delegate.events.count(where: { $0 == .failed(.cancelled) || $0 == .failed(.notFound) }) == 1)
     }
 
-    @Test func theAnswerToWhatWasHeldBackCounts() throws {
+    @Test func pauseReturnedForAHeldBackEventPausesTheLoad() throws {
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
         let (task, load) = try start(delegate)
         load.respond()
@@ -240,7 +240,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func theAnswerStoppedToWhatWasHeldBackCancels() throws {
+    @Test func stoppedReturnedForAHeldBackEventCancelsTheLoad() throws {
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .stopped : .keepGoing }
         let (task, load) = try start(delegate)
         load.respond()
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func aFailureComesAllTheSame(isCancelled: Bool) throws {
+    func suspendedTaskDeliversAFailure(isCancelled: Bool) throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         load.respond()

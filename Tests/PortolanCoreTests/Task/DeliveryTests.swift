@@ -68,7 +68,7 @@ import Testing
         #expect(thread.withLock { $0 } == UInt(pthread_self()))
     }
 
-    @Test func theCallersQueueHasDelegateAndCompletionInOrder() throws {
+    @Test func callersQueueRunsTheDelegateBeforeTheCompletionHandler() throws {
         let jobs = Mutex<[@Sendable () -> Void]>([])
         let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
         let handler = ManualHandler { load in
@@ -87,7 +87,7 @@ import Testing
         #expect(isDone.withLock { $0 })
     }
 
-    @Test func aSlowChallengeDelegateDoesNotHoldTheHandlersThread() async throws {
+    @Test func slowChallengeDelegateDoesNotBlockTheHandlersThread() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
         let isOpen = ConditionLock(false)
@@ -103,7 +103,7 @@ import Testing
         // The challenge arrives although the delegate has not returned.
         isOpen.withLockBroadcasting { $0 = true }
         guard case .use(.password("me", _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
-            Issue.record("no answer came")
+            Issue.record("the challenge got no answer")
             return
         }
         load.respond()
@@ -112,7 +112,7 @@ import Testing
         #expect(try await String(decoding: outcome.0, as: UTF8.self) == "secret")
     }
 
-    @Test func allCallsOfADelegateComeBeforeTheOutcome() async throws {
+    @Test func allDelegateCallsComeBeforeTheResult() async throws {
         let handler = ManualHandler { load in
             for step in [LoadStep.connected, .requestSent, .firstByte] { load.client.didReach(step) }
             load.respond()
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func waitingOnAnEventLoopsThreadFailsAtOnce() throws {
+    @Test func blockingWaitOnAnEventLoopsThreadFailsAtOnce() throws {
         let thread = UInt(pthread_self())
         let isLoop = Atomic(true)
         NonBlockingThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
@@ -151,7 +151,7 @@ import Testing
         #expect(try loader.waitForData(for: Request("stub:1")).0.count == 5)
     }
 
-    @Test func aWaitBeyondTheLimitOfWaitingThreadsSendsNoPOST() throws {
+    @Test func blockingWaitBeyondTheThreadLimitSendsNoPOST() throws {
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler)
         let threads = LoadThreadPool(limit: 1)
@@ -171,7 +171,7 @@ import Testing
         #expect(handler.loads.isEmpty)
     }
 
-    @Test func aTaskThatIsSuspendedTellsItsDelegateWhenItIsResumed() async throws {
+    @Test func suspendedTaskCallsItsDelegateAfterTheResume() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
         let isDone = ConditionLock(false)

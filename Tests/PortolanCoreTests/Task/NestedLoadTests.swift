@@ -7,19 +7,19 @@ import Testing
 @testable import PortolanCore
 
 @Suite(.timeLimit(.minutes(2))) struct NestedLoadTests {
-    @Test func anInnerLoadReportsToItsClient() async throws {
+    @Test func nestedLoadDeliversToItsClient() async throws {
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         #expect(try await String(decoding: loader.data(from: "relay:relay:relay:x:1").0, as: UTF8.self) == "inner")
     }
 
-    @Test func deeperThanTheLimitIsAnError() async throws {
+    @Test func nestingBeyondTheLimitFails() async throws {
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") }) { $0.nestingLimit = 2 }
         #expect(try await String(decoding: loader.data(from: "relay:relay:x:1").0, as: UTF8.self) == "inner")
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:relay:relay:x:1") }
         #expect(error.code == .nestedTooDeep)
     }
 
-    @Test func aHandlerThatAsksForItselfIsNotAsked() async throws {
+    @Test func handlerIsNotUsedForItsOwnRequest() async throws {
         let error = try await #require(throws: LoadError.self) { try await loader(Relay(strips: false)).data(from: "relay:x") }
         #expect(error.code == .unsupportedScheme)
         #expect(error.message.contains("own request"))
@@ -27,7 +27,7 @@ import Testing
     }
 
     /// The redirect policy uses the inner request.
-    @Test func aServerInsideLeadsToHTTPOnly() async throws {
+    @Test func redirectOfANestedHTTPLoadLeadsToHTTPOnly() async throws {
         let target = try URLRecord(parsing: "relay:file:///etc/passwd")
         let loader = loader(
             Relay(), StubHandler(schemes: .only(["http"])) { _ in .redirect(to: target) },
@@ -48,7 +48,7 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
-    @Test func anInnerLoadThatIsLeftOpenIsStoppedSilently() async throws {
+    @Test func unfinishedNestedLoadIsStoppedWithoutAViolation() async throws {
         let observed = Mutex<[ContractRule]>([])
         let inner = ManualHandler(schemes: .only(["x"]))
         let outer = ManualHandler(schemes: .only(["outer"])) { load in
@@ -63,7 +63,7 @@ import Testing
         #expect(observed.withLock { $0 }.isEmpty)
     }
 
-    @Test func anInnerLoadThatIsClosedBeforeItsStartIsNeverSeen() throws {
+    @Test func nestedLoadStoppedBeforeItsStartIsNotReported() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let outer = ManualHandler(schemes: .only(["outer"])) { load in
             guard let request = try? Request("x:1") else { return }
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// The delegate receives the beginning first, and stops the load before it starts.
-    @Test func anInnerLoadThatIsClosedWhileItStartsEndsAfterItsBeginning() throws {
+    @Test func nestedLoadStoppedDuringItsStartReportsBeginningAndEnd() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let outer = ManualHandler(schemes: .only(["outer"]))
         let nested = Mutex<(any ProtocolLoad)?>(nil)
@@ -111,7 +111,7 @@ import Testing
         #expect(load.calls == [.start, .resume])
     }
 
-    @Test func innerRedirectsAndChallengesAreDecidedAsTheOuters() async throws {
+    @Test func redirectsAndChallengesOfNestedLoadsReachTheDelegate() async throws {
         let target = try URLRecord(parsing: "x:2")
         let inner = ManualHandler(schemes: .only(["x"])) { load in
             if load.request.url.path == "1" {
@@ -132,53 +132,53 @@ import Testing
         #expect(delegate.text == "me")
     }
 
-    @Test func loadsInsideAreSeenAtEveryDepth() throws {
+    @Test func nestedLoadsAreReportedAtEveryDepth() throws {
         let delegate = RecordingDelegate()
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
-        let (middle, inmost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
+        let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
             delegate.events == [
-                .inner(middle, depth: 1), .inner(inmost, depth: 2), .response(inmost), .data(Array("inner".utf8)),
-                .innerEnd(inmost, nil), .innerEnd(middle, nil), .finished,
+                .inner(middle, depth: 1), .inner(innermost, depth: 2), .response(innermost), .data(Array("inner".utf8)),
+                .innerEnd(innermost, nil), .innerEnd(middle, nil), .finished,
             ])
     }
 
-    @Test func anInnerLoadThatFailsIsSeenToFail() throws {
+    @Test func failureOfANestedLoadIsReported() throws {
         let delegate = RecordingDelegate()
         loader(Relay()).task(for: try Request("relay:x:1"), delegate: delegate).resume()
         let inner = try URLRecord(parsing: "x:1")
         #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .unsupportedScheme), .failed(.unsupportedScheme)])
     }
 
-    @Test func cancellingTheOuterIsSeenToEndTheInner() throws {
+    @Test func cancelReportsTheEndOfEachNestedLoad() throws {
         let delegate = RecordingDelegate()
         let task = loader(Relay(), ManualHandler(schemes: .only(["x"]))).task(for: try Request("relay:relay:x:1"), delegate: delegate)
         task.resume()
         task.cancel()
-        let (middle, inmost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
+        let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
             delegate.events == [
-                .inner(middle, depth: 1), .inner(inmost, depth: 2), .innerEnd(inmost, .cancelled), .innerEnd(middle, .cancelled),
+                .inner(middle, depth: 1), .inner(innermost, depth: 2), .innerEnd(innermost, .cancelled), .innerEnd(middle, .cancelled),
                 .failed(.cancelled),
             ])
     }
 
     /// The delegate cancels during a delivery of the nested loads, so their own ends come too late to be delivered.
-    @Test func anInnerLoadEndsBeforeTheOuterAlsoInsideItsDelivery() throws {
+    @Test func nestedLoadsEndFirstIfCancelledDuringADelivery() throws {
         let delegate = RecordingDelegate { event, task in
             if case .data = event { task.cancel() }
             return .keepGoing
         }
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
-        let (middle, inmost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
+        let (middle, innermost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
         #expect(
-            delegate.events.suffix(3) == [.innerEnd(inmost, .cancelled), .innerEnd(middle, .cancelled), .failed(.cancelled)])
+            delegate.events.suffix(3) == [.innerEnd(innermost, .cancelled), .innerEnd(middle, .cancelled), .failed(.cancelled)])
         #expect(delegate.events.count == 7)
     }
 
-    @Test func onAQueueLoadsInsideAreSeenToo() throws {
+    @Test func delegateOnAQueueReceivesEventsOfNestedLoads() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
@@ -192,7 +192,7 @@ import Testing
     }
 
     /// The cancellation removes queued events, but not the events of nested loads.
-    @Test func onAQueueEachThatBeganAlsoEnds() throws {
+    @Test func delegateOnAQueueReceivesTheEndOfEachNestedLoad() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
         let handler = ManualHandler(schemes: .only(["x"]))

@@ -23,7 +23,7 @@ import Testing
         return answers.withLock { $0 }
     }
 
-    @Test func aBodyThatCanBeReadTwiceIsGivenAgain() throws {
+    @Test func rewindableBodyIsProvidedAgain() throws {
         let given = try answers { handler in
             let request = try Request("x:a", method: .post, body: .text("again"))
             loader(handler).task(for: request, delegate: RecordingDelegate()).resume()
@@ -31,12 +31,12 @@ import Testing
         #expect(given == [true])
     }
 
-    @Test func aQuestionThatTheDelegateLetsGoOfIsAnsweredWithNone() throws {
+    @Test func requestReleasedByTheDelegateGetsNoBody() throws {
         let given = try answers { handler in loader(handler).task(for: try Request("x:a"), delegate: Silent()).resume() }
         #expect(given == [false])
     }
 
-    @Test func aQuestionThatACancelTakesFromTheQueueIsAnsweredWithNone() throws {
+    @Test func requestRemovedFromTheQueueByACancelGetsNoBody() throws {
         let given = try answers { handler in
             let jobs = Mutex<[@Sendable () -> Void]>([])
             let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }

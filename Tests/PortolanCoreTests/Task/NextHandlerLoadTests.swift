@@ -7,8 +7,8 @@ import Testing
 @testable import PortolanCore
 
 /// Loads that a handler passes to the next handler.
-@Suite(.timeLimit(.minutes(2))) struct NextLoadTests {
-    @Test(arguments: [1, 2, 3]) func theEventsComeAsTheyAre(layers: Int) throws {
+@Suite(.timeLimit(.minutes(2))) struct NextHandlerLoadTests {
+    @Test(arguments: [1, 2, 3]) func eventsPassThroughUnchanged(layers: Int) throws {
         let inner = ManualHandler()
         let delegate = RecordingDelegate()
         let names = (0..<layers).map { "org.example.front\($0)" }
@@ -22,18 +22,18 @@ import Testing
         #expect(delegate.events == [.step(.connected), .response(url), .data([1, 2]), .finished])
     }
 
-    @Test func aRedirectIsFollowedThroughTheFront() throws {
-        let asked = Mutex<[String]>([])
+    @Test func redirectTargetIsLoadedThroughTheFirstHandler() throws {
+        let requestedURLs = Mutex<[String]>([])
         let delegate = RecordingDelegate()
         let target = try URLRecord(parsing: "x:2")
         let behind = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
-        let front = Front { request in asked.withLock { $0.append(request.url.description) } }
+        let front = Front { request in requestedURLs.withLock { $0.append(request.url.description) } }
         loader(handlers: [front, behind]).task(for: try Request("x:1"), delegate: delegate).resume()
-        #expect(asked.withLock { $0 } == ["x:1", "x:2"])
+        #expect(requestedURLs.withLock { $0 } == ["x:1", "x:2"])
         #expect(delegate.text == "there" && delegate.events.first == .redirect(target))
     }
 
-    @Test(arguments: [false, true]) func aRedirectThatIsDecidedLaterGoesOn(isFollowed: Bool) throws {
+    @Test(arguments: [false, true]) func redirectDecidedLaterContinues(isFollowed: Bool) throws {
         let decision = Mutex<(@Sendable (RedirectDecision) -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { _, decide in decision.withLock { $0 = decide } })
         let target = try URLRecord(parsing: "x:2")
@@ -57,7 +57,7 @@ import Testing
         #expect(load.calls == [.start, .resume])
     }
 
-    @Test func aStopReachesTheNextLoadAndNothingElseIsHeard() throws {
+    @Test func stopReachesTheNextLoadWithoutFurtherEvents() throws {
         let (inner, delegate) = (ManualHandler(), RecordingDelegate())
         let violations = Mutex(0)
         let task = loader(handlers: [Front(), inner]) { $0.violationObserver = { _, _ in violations.withLock { $0 += 1 } } }
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// Neither of the two loads continues within the delivery of the challenge, also if the delegate answers at once.
-    @Test func aQuestionIsAnsweredWhenEverybodyHasHeardIt() throws {
+    @Test func challengeIsAnsweredAfterItsDeliveryReturns() throws {
         let inner = ManualHandler { load in
             let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
             load.client.didReceive(
@@ -85,21 +85,21 @@ import Testing
         #expect(delegate.text == "me" && delegate.events.first == .challenge && delegate.events.last == .finished)
     }
 
-    @Test func aBreachIsThatOfTheHandlerBehind() throws {
+    @Test func violationNamesTheNextHandler() throws {
         let (inner, delegate) = (ManualHandler(identifier: "org.example.behind"), RecordingDelegate())
         loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
         try #require(inner.loads.first).deliver([1])
         #expect(delegate.error?.code == .protocolViolation && delegate.error?.message.contains("org.example.behind") == true)
     }
 
-    @Test func whereNobodyStandsBehindItTheLoadFails() throws {
+    @Test func loadFailsIfThereIsNoNextHandler() throws {
         let delegate = RecordingDelegate()
         loader(handlers: [Front()]).task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(delegate.error?.code == .unsupportedScheme)
     }
 
     /// A deferred handler is made first.
-    @Test func aDeferredHandlerIsNextToo() async throws {
+    @Test func deferredHandlerCanBeTheNextHandler() async throws {
         struct Source: HandlerProvider {
             let identifier = "org.example.source"
             let schemes = SchemeSet.only(["x"])

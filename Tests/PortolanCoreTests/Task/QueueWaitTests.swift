@@ -7,7 +7,7 @@ import Testing
 @testable import PortolanCore
 
 /// Loads that wait in queues of their handlers. One task has several.
-@Suite("Waits in queues", .timeLimit(.minutes(2))) struct QueueWaitTests {
+@Suite("Loads that wait in queues", .timeLimit(.minutes(2))) struct QueueWaitTests {
     private let clock = ManualClock()
 
     private static func wait(_ name: String = "w", limit: Duration? = .seconds(30)) -> QueueWait {
@@ -47,7 +47,7 @@ import Testing
         return try Waiting(task, delegate, nexts: nexts, loads: inner.loads)
     }
 
-    @Test func theQueueTimeOfEachLoadIsNoIdleTime() throws {
+    @Test func timeInAQueueIsNotIdleTime() throws {
         let waiting = try start(2, idle: .seconds(10))
         for client in waiting.clients { client.didEnterQueue(Self.wait(limit: .seconds(300))) }
         clock.advance(by: .seconds(20))
@@ -60,7 +60,7 @@ import Testing
         #expect(waiting.delegate.error?.message.contains("nothing came from") == true)
     }
 
-    @Test func theErrorIsThatOfTheLoadThatWaitedTooLong() throws {
+    @Test func errorNamesTheQueueWhoseTimeLimitPassed() throws {
         let waiting = try start(2)
         waiting.clients[0].didEnterQueue(Self.wait("one", limit: .seconds(300)))
         waiting.clients[1].didEnterQueue(Self.wait("two", limit: .seconds(30)))
@@ -69,7 +69,7 @@ import Testing
         #expect(waiting.delegate.error?.message == "the queue for two is full")
     }
 
-    @Test func theDeadlineStaysWhereALoadLeavesAndComesBack() throws {
+    @Test func deadlineStaysIfALoadLeavesAndReturns() throws {
         let waiting = try start(1)
         let client = try #require(waiting.clients.first)
         client.didEnterQueue(Self.wait())
@@ -84,7 +84,7 @@ import Testing
         #expect(waiting.delegate.error?.message == "the queue for w is full")
     }
 
-    @Test func aDeadlineThatPassedOutsideTheQueueEndsTheLoadWhenItComesBack() throws {
+    @Test func deadlinePassedOutsideTheQueueFailsTheReturningLoad() throws {
         let waiting = try start(1)
         let client = try #require(waiting.clients.first)
         client.didEnterQueue(Self.wait())
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// A connection ends the wait. The next wait has its full time limit.
-    @Test func aNewWaitHasItsWholeTime() throws {
+    @Test func newWaitHasItsFullTimeLimit() throws {
         let waiting = try start(1)
         let client = try #require(waiting.clients.first)
         client.didEnterQueue(Self.wait())
@@ -110,7 +110,7 @@ import Testing
         #expect(waiting.delegate.error?.message == "the queue for w is full")
     }
 
-    @Test func aLoadThatLeavesWhileAnotherEntersTakesNoDeadlineAway() async throws {
+    @Test func leavingLoadDoesNotCancelTheDeadlineOfAnother() async throws {
         for _ in 0..<300 {
             let waiting = try start(2)
             let (first, second) = (waiting.clients[0], waiting.clients[1])
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsQueuedAfterTheEnd() throws {
+    @Test func endedTaskIsNotQueued() throws {
         let waiting = try start(2)
         for client in waiting.clients { client.didEnterQueue(Self.wait()) }
         waiting.task.cancel()

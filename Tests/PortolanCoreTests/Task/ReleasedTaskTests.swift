@@ -127,7 +127,7 @@ import Testing
 
     /// A resume on another thread may come before the delegate returns its pause. The resume then wins: the load
     /// continues, and the task lives on.
-    @Test func aResumeThatOvertakesThePauseKeepsTheTask() throws {
+    @Test func resumeBeforeThePauseReturnsKeepsTheTaskAlive() throws {
         let handler = ManualHandler()
         let released = Released()
         do {
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// A delegate that decides on a redirect later need not retain the task.
-    @Test func aTaskWhoseRedirectIsBeingDecidedLives() throws {
+    @Test func taskLivesWhileItsRedirectIsUndecided() throws {
         let handler = ManualHandler()
         let released = Released()
         let decision = Mutex<(@Sendable (RedirectDecision) -> Void)?>(nil)
@@ -188,7 +188,7 @@ import Testing
         #expect(released.isFreed)
     }
 
-    @Test func anAlarmThatIsSetKeepsNoTask() throws {
+    @Test func pendingTimerDoesNotRetainTheTask() throws {
         let clock = ManualClock()
         let handler = ManualHandler()
         let released = Released()
@@ -205,12 +205,12 @@ import Testing
     }
 
     /// Like an event, a challenge that waits for its answer does not retain the task.
-    @Test func aSuspendedTaskIsFreedWhileItsDelegateIsAsked() throws {
+    @Test func suspendedTaskIsFreedDuringAChallenge() throws {
         let handler = ManualHandler()
         let released = Released()
-        let asked = Mutex<AuthenticationChallenge?>(nil)
+        let receivedChallenge = Mutex<AuthenticationChallenge?>(nil)
         do {
-            let delegate = RecordingDelegate(onChallenge: { challenge in asked.withLock { $0 = challenge } })
+            let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
             let loader = loader(handler)
             let task = loader.task(for: try Request("x:1"), delegate: delegate)
             released.keep(task, loader, delegate)
@@ -224,12 +224,12 @@ import Testing
         #expect(released.task == nil)
         #expect(released.loader == nil)
         #expect(load.calls == [.start, .stop])
-        asked.withLock { $0.take() }?.answer(.cancel)
+        receivedChallenge.withLock { $0.take() }?.answer(.cancel)
         #expect(released.isFreed)
     }
 
     /// The outer load is suspended, and the nested load runs.
-    @Test func aSuspendedTaskIsFreedWithTheLoadsInside() throws {
+    @Test func suspendedTaskIsFreedWithItsNestedLoads() throws {
         let outer = ManualHandler(schemes: .only(["outer"]))
         let inner = ManualHandler(schemes: .only(["inner"]))
         let released = Released()
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aCompletionHandlerIsCalledAllTheSame(withDelegate: Bool) async throws {
+    func releasedSuspendedTaskCallsItsCompletionHandler(withDelegate: Bool) async throws {
         let handler = ManualHandler()
         let request = try Request("x:1")
         let outcome = await withCheckedContinuation { continuation in

@@ -57,7 +57,7 @@ import Testing
     }
 
     /// A redirect repeats each step. Each request begins at the end of the previous one.
-    @Test func eachRequestHasItsOwn() {
+    @Test func eachRequestHasItsOwnTimings() {
         let metrics = Self.metrics([
             .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
             .step(.reused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// The reused connection was dead, and a new connection was made.
-    @Test func whatWasSentInVainIsWaiting() {
+    @Test func timeOnADeadConnectionCountsAsWaiting() {
         let metrics = Self.metrics([
             .step(.reused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8), .transfer(9),
         ])
@@ -76,14 +76,14 @@ import Testing
     }
 
     /// The server refused the body during the upload, or requested it with a 100.
-    @Test func anAnswerMayComeFirst() {
+    @Test func responseMayArriveBeforeTheRequestIsSent() {
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.firstByte, 3), .step(.requestSent, 6), .transfer(8),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 5 8"])
     }
 
-    @Test func whatWasCutShortHasNoReport() {
+    @Test func interruptedRequestHasNoReport() {
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.nameFound, 5), .end(9),
         ])
@@ -116,11 +116,11 @@ import Testing
         #expect(timings.map(Self.row) == ["- - 1 - - 0 - -"])
     }
 
-    @Test func aProtocolWithoutAWireHasNone() {
+    @Test func protocolWithoutANetworkHasNoTimings() {
         #expect(Self.metrics([.end(4)]).timings.isEmpty)
     }
 
-    @Test func theTaskKeepsThem() async throws {
+    @Test func metricsOfATaskIncludeTheTimings() async throws {
         let handler = ManualHandler { load in
             load.client.didReach(.connected)
             load.client.didTransfer(TransferReport(networkProtocol: "h2", isReused: true))

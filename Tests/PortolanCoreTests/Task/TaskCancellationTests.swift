@@ -21,7 +21,7 @@ import Testing
     ]
 
     @Test(arguments: 0..<8)
-    func nothingComesAfterACancelFromWithinAnEvent(at index: Int) async throws {
+    func noEventFollowsACancelDuringAnEvent(at index: Int) async throws {
         let handler = ManualHandler { load in for step in Self.script { step(load) } }
         let seen = Mutex(0)
         let delegate = RecordingDelegate { event, task in
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: 0..<8)
-    func nothingComesAfterACancelBetweenEvents(before index: Int) async throws {
+    func noEventFollowsACancelBetweenEvents(before index: Int) async throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
@@ -66,7 +66,7 @@ import Testing
         #expect(handler.loads.isEmpty)
     }
 
-    @Test func suspendedFromTheStartALoadIsPausedAtItsFirstDelivery() async throws {
+    @Test func suspendedTaskPausesItsLoadAtTheFirstDelivery() async throws {
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func whatEndedIsLetGo() async throws {
+    @Test func endedTaskAndItsLoadAreFreed() async throws {
         weak var task: LoadTask?
         let alive = Atomic(0)
         do {

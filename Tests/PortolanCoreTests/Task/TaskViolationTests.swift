@@ -42,7 +42,7 @@ import Testing
     ]
 
     @Test(arguments: violations)
-    func aBreachFailsTheLoadByItsRule(_ violation: ContractViolation) async throws {
+    func violationFailsTheLoadAndNamesItsRule(_ violation: ContractViolation) async throws {
         let handler = ManualHandler { violation.steps($0) }
         let observed = Mutex<[String]>([])
         let loader = loader(handler) { $0.violationObserver = { rule, handler in observed.withLock { $0.append("\(handler) \(rule)") } } }
@@ -60,7 +60,7 @@ import Testing
         #expect(error.rule?.id == "LIFE-01")
     }
 
-    @Test func whatComesAfterTheEndIsReported() async throws {
+    @Test func eventsAfterTheEndAreReported() async throws {
         let observed = Mutex<[String]>([])
         let handler = ManualHandler {
             $0.respond()
@@ -74,7 +74,7 @@ import Testing
         #expect(observed.withLock { $0 } == ["ORDER-02", "ORDER-03"])
     }
 
-    @Test func theLogHasTheFirstBreachOfALoadAndTheNumberOfTheOthers() async throws {
+    @Test func logHasTheFirstViolationOfALoadAndTheCountOfOthers() async throws {
         let lines = Mutex<[String]>([])
         let observed = Mutex(0)
         do {
@@ -112,7 +112,7 @@ import Testing
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 
-    @Test func aSlowDelegateIsKeptNoMoreInterimResponsesThanTheLimit() async throws {
+    @Test func interimResponseLimitHoldsForASlowDelegate() async throws {
         let handler = ManualHandler { load in
             for _ in 0..<10_000 { load.client.didReceiveInterim(Response(url: load.request.url, status: .earlyHints)) }
         }
@@ -126,7 +126,7 @@ import Testing
         #expect(delegate.events.last == .failed(.limitExceeded))
     }
 
-    @Test func aLengthDoesNotBindAHEADRequest() async throws {
+    @Test func headResponseMayAnnounceALengthWithoutABody() async throws {
         let handler = ManualHandler {
             $0.respond(expectedLength: 10)
             $0.finish()

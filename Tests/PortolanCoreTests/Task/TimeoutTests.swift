@@ -21,7 +21,7 @@ import Testing
         return (task, try #require(handler.loads.first), delegate)
     }
 
-    @Test func silenceEndsALoad() throws {
+    @Test func idleTimeoutFailsASilentLoad() throws {
         let (_, load, delegate) = try start(Timeouts(idle: .seconds(10)))
         clock.advance(by: .seconds(9))
         load.respond()
@@ -34,7 +34,7 @@ import Testing
         #expect(load.calls == [.start, .stop])
     }
 
-    @Test func theTotalCountsThroughActivity() throws {
+    @Test func totalTimeoutFailsAnActiveLoad() throws {
         let (_, load, delegate) = try start(Timeouts(idle: .seconds(60), total: .seconds(10)))
         load.respond()
         for _ in 0..<9 {
@@ -58,7 +58,7 @@ import Testing
         #expect(delegate.events.last == .failed(.timedOut))
     }
 
-    @Test func aQuestionToTheCallerStopsTheIdleClock() throws {
+    @Test func pendingChallengeStopsTheIdleTimer() throws {
         let delegate = RecordingDelegate(onChallenge: { challenge in Self.keep(challenge) })
         let (_, load, _) = try start(Timeouts(idle: .seconds(10)), delegate)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -67,7 +67,7 @@ import Testing
         #expect(delegate.error == nil)
     }
 
-    @Test func aLoadThatEndedLeavesNoAlarm() throws {
+    @Test func endedLoadLeavesNoTimer() throws {
         let (task, load, delegate) = try start(Timeouts(idle: .seconds(10), total: .seconds(20)))
         #expect(clock.pendingAlarmCount == 1)
         load.respond()
@@ -78,7 +78,7 @@ import Testing
         #expect(task.metrics.end == .zero)
     }
 
-    @Test func aLoadThatEndsWhileItIsStartedLeavesNoAlarm() throws {
+    @Test func loadEndedDuringItsStartLeavesNoTimer() throws {
         let ending = EndingClock()
         let delegate = RecordingDelegate()
         let loader = loader(handler) { $0.clock = ending }
@@ -89,7 +89,7 @@ import Testing
         #expect(ending.clock.pendingAlarmCount == 0)
     }
 
-    @Test func theConfigurationFillsInWhatTheRequestLeavesOpen() {
+    @Test func configurationFillsMissingTimeoutsOfARequest() {
         let filled = Timeouts(idle: .seconds(1)).filled(by: Timeouts(idle: .seconds(60), total: .seconds(600)))
         #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
     }

@@ -11,8 +11,8 @@ import Testing
     import Musl
 #endif
 
-@Suite(.timeLimit(.minutes(2))) struct LoadThreadsTests {
-    @Test func noMoreThanTheLimitRunAtOnce() throws {
+@Suite(.timeLimit(.minutes(2))) struct LoadThreadPoolTests {
+    @Test func noMoreJobsThanTheLimitRunAtOnce() throws {
         let threads = LoadThreadPool(limit: 3)
         let counts = ConditionLock((running: 0, most: 0, done: 0, isOpen: false))
         for _ in 0..<100 {
@@ -51,7 +51,7 @@ import Testing
 
     /// The pool is not exhausted while a job only waits for the start of its thread. A time-out must not blame such a
     /// wait on other jobs.
-    @Test func thePoolIsExhaustedOnlyWhereAJobWaitsForOthers() throws {
+    @Test func poolIsExhaustedOnlyIfAJobWaitsForOthers() throws {
         let threads = LoadThreadPool(limit: 2)
         let isOpen = ConditionLock(false)
         let running = ConditionLock(0)
@@ -71,7 +71,7 @@ import Testing
         #expect(!threads.isExhausted)
     }
 
-    @Test func aJobThatWaitsForALoadLeavesItsPlaceToOthers() throws {
+    @Test func jobThatWaitsForALoadReleasesItsPlace() throws {
         let threads = LoadThreadPool(limit: 1)
         let done = ConditionLock<[String]>([])
         let isOpen = ConditionLock(false)
@@ -100,7 +100,7 @@ import Testing
         begun.wait { $0 == 2 ? () : nil }
     }
 
-    @Test func noMoreThanTheLimitWaitForLoads() throws {
+    @Test func noMoreJobsThanTheLimitWaitForLoads() throws {
         let threads = LoadThreadPool(limit: 1)
         let counts = ConditionLock((waiting: 0, refused: 0, isOpen: false))
         for _ in 0...LoadThreadPool.mostWaiting {
@@ -174,19 +174,19 @@ import Testing
         let calls = SerialCalls()
         let inside = Atomic(0)
         let overlaps = Atomic(0)
-        let asked = Atomic(0)
+        let submitted = Atomic(0)
         let seen = Atomic(0)
 
         func submitOne() {
-            asked.add(1, ordering: .sequentiallyConsistent)
+            submitted.add(1, ordering: .sequentiallyConsistent)
             calls.submit(.resume) { _ in
                 if inside.add(1, ordering: .sequentiallyConsistent).newValue != 1 { overlaps.add(1, ordering: .relaxed) }
-                seen.store(asked.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
+                seen.store(submitted.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
                 inside.subtract(1, ordering: .sequentiallyConsistent)
             }
         }
 
         /// Whether the last call came after all submissions.
-        var seenAfterLast: Bool { seen.load(ordering: .sequentiallyConsistent) == asked.load(ordering: .sequentiallyConsistent) }
+        var seenAfterLast: Bool { seen.load(ordering: .sequentiallyConsistent) == submitted.load(ordering: .sequentiallyConsistent) }
     }
 }

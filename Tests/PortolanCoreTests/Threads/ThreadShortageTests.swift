@@ -12,7 +12,7 @@ import Testing
     private final class Supply: Sendable {
         private struct State {
             var isShort = false
-            var asked = 0
+            var requestCount = 0
         }
 
         private let state = Mutex(State())
@@ -22,7 +22,7 @@ import Testing
         func pool(limit: Int) -> LoadThreadPool {
             LoadThreadPool(limit: limit, clock: clock) { [self] body throws(LoadError) in
                 let isShort = state.withLock { state in
-                    state.asked += 1
+                    state.requestCount += 1
                     return state.isShort
                 }
                 if isShort { throw LoadError(.noResources, message: "no thread") }
@@ -35,7 +35,7 @@ import Testing
         }
 
         /// The number of requests since the last change.
-        var asked: Int { state.withLock { $0.asked } }
+        var requestCount: Int { state.withLock { $0.requestCount } }
 
         /// Advances the clock so that each retry takes place once.
         func retry() { clock.advance(by: Self.retryTime) }
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// Both jobs have released their places and do not end, so no ending job takes up the waiting jobs.
-    @Test(arguments: [1, 14, 3000]) func jobsThatWaitAreAskedForOnceAndRunWhenThereAreThreads(_ count: Int) throws {
+    @Test(arguments: [1, 14, 3000]) func waitingJobsShareThreadRequestsAndRunOnceThereAreThreads(_ count: Int) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
         let waiters = try Waiters(in: pool)
@@ -87,9 +87,9 @@ import Testing
         for _ in 0..<count { try pool.run { ran.withLockBroadcasting { $0 += 1 } } }
         supply.setShort(true)
         waiters.step()
-        #expect(supply.asked <= 2)
+        #expect(supply.requestCount <= 2)
         for _ in 0..<20 { supply.retry() }
-        #expect(supply.asked <= 22 && ran.withLock { $0 } == 0)
+        #expect(supply.requestCount <= 22 && ran.withLock { $0 } == 0)
         supply.setShort(false)
         supply.retry()
         #expect(ran.wait(atMost: .seconds(60)) { $0 == count ? $0 : nil } == count)
@@ -107,7 +107,7 @@ import Testing
                 try pool.run(isNested: isNested) { Issue.record("a job that was refused ran") }
             }
         }
-        #expect(supply.asked == 2 && supply.clock.pendingAlarmCount == 0)
+        #expect(supply.requestCount == 2 && supply.clock.pendingAlarmCount == 0)
         #expect(pool.census == (0, 0))
         supply.setShort(false)
         let ran = ConditionLock(false)
@@ -117,15 +117,15 @@ import Testing
 
     /// A call that must take place is retained while there is no thread, however long that takes. All these calls
     /// together make one attempt at a time.
-    @Test(arguments: [false, true]) func keptJobsRunWhenThereAreThreads(_ isNested: Bool) throws {
+    @Test(arguments: [false, true]) func retainedJobsRunOnceThereAreThreads(_ isNested: Bool) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
         let ran = ConditionLock<[Int]>([])
         supply.setShort(true)
         for number in 0..<1000 { pool.runEventually(isNested: isNested) { ran.withLockBroadcasting { $0.append(number) } } }
-        let asked = supply.asked
+        let requestCount = supply.requestCount
         for _ in 0..<100 { supply.retry() }
-        #expect(supply.asked == asked + 100 && ran.withLock { $0.isEmpty })
+        #expect(supply.requestCount == requestCount + 100 && ran.withLock { $0.isEmpty })
         supply.setShort(false)
         supply.retry()
         #expect(ran.wait(atMost: .seconds(60)) { $0.count == 1000 ? $0.sorted() : nil } == Array(0..<1000))
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// A thread that has become free takes up a retained job before the next retry.
-    @Test(arguments: [false, true]) func aThreadThatEndsItsJobTakesKeptOnesUp(_ isNested: Bool) throws {
+    @Test(arguments: [false, true]) func threadThatEndsItsJobRunsRetainedJobs(_ isNested: Bool) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
         let (isOpen, begun, ran) = (ConditionLock(false), ConditionLock(false), ConditionLock(0))
@@ -152,7 +152,7 @@ import Testing
     }
 
     /// A closure that passes through a list would be wrapped once more each time. No thread has a stack of that depth.
-    @Test func aJobThatWaitsLongIsNotWrappedAgainEachTime() throws {
+    @Test func retriesDoNotWrapTheClosureOfAJobAgain() throws {
         let supply = Supply()
         let pool = supply.pool(limit: 1)
         let ran = ConditionLock(false)

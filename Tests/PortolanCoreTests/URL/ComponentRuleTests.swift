@@ -19,7 +19,7 @@ import Testing
         Place(prefix: "http://h/?", encoded: "\"<>'", ends: "#"), Place(prefix: "http://h/#", encoded: "\"<>`", ends: ""),
         Place(prefix: "foo://h/", encoded: "\"<>`{}^", ends: "?#"),
     ])
-    private func everyByteIsSeenWhereverItFalls(place: Place) throws {
+    private func everyByteIsHandledAtEveryBlockPosition(place: Place) throws {
         for value in UInt8(0x21)...0x7F {
             let character = Character(Unicode.Scalar(value))
             let isEncoded = value == 0x7F || place.encoded.contains(character)

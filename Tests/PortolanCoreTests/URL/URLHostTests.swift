@@ -29,18 +29,18 @@ import Testing
         ("%zz", "%zz"), ("[::A]", "[::a]"),
         ("localhost", "localhost"), ("", ""),
     ])
-    func opaqueHostIsOnlyEncoded(host: String, expected: String) throws {
+    func opaqueHostIsOnlyPercentEncoded(host: String, expected: String) throws {
         #expect(try URLRecord(parsing: "foo://\(host)/").host.map(String.init) == expected)
     }
 
-    @Test(arguments: Array("\0\t\n\r #/:<>?@[\\]^|%".unicodeScalars)) func forbiddenBytesNeverReachAHost(scalar: Unicode.Scalar) {
+    @Test(arguments: Array("\0\t\n\r #/:<>?@[\\]^|%".unicodeScalars)) func forbiddenCharactersNeverReachAHost(scalar: Unicode.Scalar) {
         for scheme in ["http", "foo", "file"] {
             let host = (try? URLRecord(parsing: "\(scheme)://a\(scalar)b/"))?.host ?? ""
             #expect(!host.unicodeScalars.contains(scalar) || (scalar == "%" && scheme == "foo"), "\(scheme)")
         }
     }
 
-    @Test func encodedForbiddenBytesAreFoundInDomains() {
+    @Test func percentEncodedForbiddenBytesAreRefusedInDomains() {
         for byte in UInt8(0)...0x7F where !(byte == 0x2D || byte == 0x2E || byte == 0x5F) {
             let digits = String(byte, radix: 16)
             let text = "http://a%\(digits.count == 1 ? "0" : "")\(digits)b/"

@@ -5,7 +5,7 @@ import PortolanCore
 import Testing
 
 @Suite struct URLRecordTests {
-    @Test(arguments: canonicalURLs) func canonicalTextStaysAsItIs(text: String) throws {
+    @Test(arguments: canonicalURLs) func canonicalTextIsUnchanged(text: String) throws {
         #expect(try URLRecord(parsing: text).description == text)
     }
 
@@ -33,7 +33,7 @@ import Testing
         #expect(url.isSpecial && url.hasCredentials && !url.hasOpaquePath)
     }
 
-    @Test(arguments: URLRecord.Component.allCases) func lentBytesEqualTheSlice(component: URLRecord.Component) throws {
+    @Test(arguments: URLRecord.Component.allCases) func borrowedBytesEqualTheSlice(component: URLRecord.Component) throws {
         for text in canonicalURLs {
             let url = try URLRecord(parsing: text)
             let bytes = url.withUTF8(of: component) { span in span.indices.map { span[$0] } }
@@ -59,7 +59,7 @@ import Testing
             ("foo://h:7/", 7),
             ("foo://h/", nil), ("file:///", nil), ("data:,", nil),
         ] as [(String, Int?)])
-    func effectivePortKnowsTheDefaults(text: String, port: Int?) throws {
+    func effectivePortUsesTheDefaultOfTheScheme(text: String, port: Int?) throws {
         #expect(try URLRecord(parsing: text).effectivePort == port)
     }
 
@@ -75,7 +75,7 @@ import Testing
         #expect(second.hasSameOrigin(as: first) == same)
     }
 
-    @Test(arguments: canonicalURLs) func partsTakenAwayLeaveAURL(text: String) throws {
+    @Test(arguments: canonicalURLs) func removingFragmentOrCredentialsLeavesAValidURL(text: String) throws {
         let url = try URLRecord(parsing: text)
         for rest in [url.withoutFragment, url.withoutCredentials] {
             let parsed = try URLRecord(parsing: rest.description)
@@ -95,7 +95,7 @@ import Testing
         #expect(try URLRecord(parsing: "http://h/#") != URLRecord(parsing: "http://h/"))
     }
 
-    @Test func foundationURLsComeAndGo() throws {
+    @Test func recordConvertsToAndFromAFoundationURL() throws {
         let record = try URLRecord(parsing: "https://u@example.com:8443/a%20b?c#d")
         let url = try #require(URL(record))
         #expect(url.absoluteString == record.description)

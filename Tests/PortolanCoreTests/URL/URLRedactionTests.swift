@@ -20,7 +20,7 @@ import Testing
         ("data:,http://me@host/", "data:,http://me@host/"), ("gzip:data:,me@host", "gzip:data:,me@host"),
         ("gzip:mailto:me@host", "gzip:mailto:me@host"), ("gzip:file:///a@b", "gzip:file:///a@b"), ("gzip:", "gzip:"), ("x:y:", "x:y:"),
     ])
-    func userInformationIsLeftOutAlsoOfAURLInside(text: String, shown: String) throws {
+    func userInformationIsRemovedFromOuterAndNestedURLs(text: String, shown: String) throws {
         let url = try URLRecord(parsing: text)
         #expect(url.redacted == shown)
         #expect(url.shortDescription == "'\(shown)'")

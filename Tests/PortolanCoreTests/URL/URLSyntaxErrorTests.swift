@@ -32,19 +32,19 @@ import Testing
             ("http://h:8x/", .portInvalid, 10), ("foo://h:-1", .portInvalid, 8), ("http://h:65536/", .portOutOfRange, 9),
             ("foo://h:99999999999999999999999999/", .portOutOfRange, 8),
         ] as [(String, URLSyntaxError.Rule, Int)])
-    func failureNamesItsRuleAndPlace(text: String, rule: URLSyntaxError.Rule, offset: Int) {
+    func errorNamesItsRuleAndOffset(text: String, rule: URLSyntaxError.Rule, offset: Int) {
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: text) }
         #expect(error?.rule == rule)
         #expect(error?.offset == offset)
     }
 
-    @Test(arguments: ["x", "/x", "?q", "", "//h"]) func nothingButAFragmentResolvesAgainstAnOpaquePath(reference: String) throws {
+    @Test(arguments: ["x", "/x", "?q", "", "//h"]) func onlyAFragmentResolvesAgainstAnOpaquePath(reference: String) throws {
         let base = try URLRecord(parsing: "data:,x")
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: reference, relativeTo: base) }
         #expect(error?.rule == .relativeToOpaquePath)
     }
 
-    @Test func messageIsOneLineThatSaysWhatWhereAndHow() {
+    @Test func messageNamesTheProblemTheOffsetAndTheRemedy() {
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: "http://h:8x/") }
         #expect(
             error?.description
@@ -56,7 +56,7 @@ import Testing
         "https:name:secret@h:99999",
         " ht\ttp://na\nme:secret@a b/", "http://name:secret@h:bad@1 x/", "http://name:secret#@/", "foo://secret@", "1http://name:secret@h/",
     ])
-    func messageNeverHoldsUserInformation(text: String) {
+    func messageHidesUserInformation(text: String) {
         do {
             let url = try URLRecord(parsing: text)
             #expect(!url.isSpecial)
@@ -71,14 +71,14 @@ import Testing
         ("http://u:p@é\u{FFFD}" + String(repeating: "é", count: 500) + "/", "http:…@é"), (String(repeating: "é", count: 5000), "ééé"),
         ("http://" + String(repeating: "@", count: 5000) + " /", "http:…@ /"),
     ])
-    func excerptIsShortAndShowsThePlace(text: String, shown: String) {
+    func excerptIsShortAndShowsTheErrorPosition(text: String, shown: String) {
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: text) }
         #expect(error?.excerpt.contains(shown) == true)
         #expect((error?.excerpt.utf8.count ?? 0) < 140)
     }
 
     @Test(arguments: ["http://a\u{0}\u{1B}[31m/", "http://a\nb\u{7F}/", "http://\u{202E}\u{2028}\u{85}/", "\r\n"])
-    func excerptHasNoControls(text: String) {
+    func excerptHasNoControlCharacters(text: String) {
         let error = #expect(throws: URLSyntaxError.self) { try URLRecord(parsing: text) }
         let hasControls = error?.excerpt.unicodeScalars.contains { scalar in
             scalar.value < 0x20 || [0x7F, 0x85, 0x2028, 0x202E].contains(scalar.value)

@@ -29,13 +29,13 @@ import Testing
         "@", "//@h",
         "http://h\\@x", "x:y@z", "https", "://a@b",
     ])
-    func otherTextStays(text: String) {
+    func otherTextIsUnchanged(text: String) {
         #expect(UserInformation.removed(from: text) == text)
     }
 
     /// The function finds every text that the parser accepts as a URL with credentials, and nothing else.
     @Test(arguments: ["http", "HTTPS", "ftp", "ws", "wss", "file", "x", "postgres", "xhttp", "x+http", "files"])
-    func itIsFoundWhereTheParserFindsIt(scheme: String) {
+    func userInformationIsFoundWhereTheParserFindsIt(scheme: String) {
         for slashes in ["", "/", "//", "///", "\\\\", "/\\", "\\/", "//\t/", "/ /"] {
             for user in ["", "u", ":", "u:", ":p", "u:p", "u@", "@", "@@", "/u", "u/", ":/u", "::u", "\\u", "%40", "[", " ", "\n", ":\\:u"]
             {
@@ -49,13 +49,13 @@ import Testing
         }
     }
 
-    @Test func slashesAloneBeginNoURLInAMessage() {
+    @Test func doubleSlashInAPathIsNoURL() {
         #expect(UserInformation.removed(from: "'/tmp//me@home/x' is there") == "'/tmp//me@home/x' is there")
     }
 
     /// The texts are as long as a header section may be.
     @Test(arguments: ["http:", "//@", "http://@", "x://@", "a:", "//", "http:a@", "\\\\a", ":", "x://a\\@"])
-    func hostileTextsTakeNoLongerThanTheirLength(piece: String) {
+    func hostileTextsAreScannedInLinearTime(piece: String) {
         let text = String(repeating: piece, count: 30_000 / piece.utf8.count)
         #expect(!UserInformation.removed(from: text + "http://u:secret@h/", includingReferences: true).contains("secret"))
     }

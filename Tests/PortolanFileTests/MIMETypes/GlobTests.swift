@@ -15,14 +15,14 @@ import Testing
         ("[a-]", "-", true), ("[-a]", "-", true), ("*.[0-9]", "x.5", true), ("*.[0-9]", "x.55", false), ("[0-9][0-9].v", "12.v", true),
     ]
 
-    @Test(arguments: matches) func matchesWhatGlob7Says(_ row: (pattern: String, name: String, isMatch: Bool)) throws {
+    @Test(arguments: matches) func patternsMatchAsInGlob7(_ row: (pattern: String, name: String, isMatch: Bool)) throws {
         let glob = try #require(Glob(Array(row.pattern.utf8)[...]))
         #expect(glob.matches(Array(row.name.utf8)[...]) == row.isMatch)
         // The same in a longer array, so that the indices do not begin at 0.
         #expect(glob.matches(Array(("/" + row.name).utf8)[1...]) == row.isMatch)
     }
 
-    @Test(arguments: ["*", "**", "[", "[a", "[]", "[!", "[b-a]"]) func patternsThatSayNothingAreRefused(_ pattern: String) {
+    @Test(arguments: ["*", "**", "[", "[a", "[]", "[!", "[b-a]"]) func malformedOrUniversalPatternsAreRefused(_ pattern: String) {
         #expect(Glob(Array(pattern.utf8)[...]) == nil)
     }
 

@@ -48,7 +48,7 @@ import Testing
         #expect(database.mimeType(ofFileNamed: row.name)?.description == expected)
     }
 
-    @Test func theMoreImportantFolderWinsAndCanSilenceTheOther() throws {
+    @Test func moreImportantFolderWinsAndCanRemoveGlobsOfOthers() throws {
         let folder = try TemporaryFolder()
         try folder.write("50:text/x-user:*.both\n50:text/x-gone:__NOGLOBS__\n50:text/x-gone:*.kept\n".utf8, to: "user/mime/globs2")
         try folder.write("50:text/x-system:*.both\n50:text/x-gone:*.lost\n50:text/x-only:*.only\n".utf8, to: "system/mime/globs2")
@@ -67,7 +67,7 @@ import Testing
         ("a.json", "application/json"),
     ]
 
-    @Test(arguments: inMIMETypes) func tablesBehindGlobs2FillIn(_ row: (name: String, type: String?)) throws {
+    @Test(arguments: inMIMETypes) func mimeTypesFileAndBuiltInTableFillGaps(_ row: (name: String, type: String?)) throws {
         let folder = try TemporaryFolder()
         let table = """
             # a comment
@@ -89,7 +89,7 @@ import Testing
         ("photo.JPG", "image/jpeg"), ("a.wasm", "application/wasm"), ("a.mp4", "video/mp4"),
     ]
 
-    @Test(arguments: builtIn) func withoutAnyTableTheCommonestAreKnown(_ name: String, _ type: String) {
+    @Test(arguments: builtIn) func commonTypesAreKnownWithoutATable(_ name: String, _ type: String) {
         let database = MIMETypeDatabase(dataFolders: ["/nonexistent"], mimeTypesFile: "/nonexistent")
         #expect(database.mimeType(ofFileNamed: name)?.description == type)
     }
@@ -102,7 +102,7 @@ import Testing
         String(repeating: ":", count: 5000),
     ]
 
-    @Test(arguments: malformed) func malformedLinesSayNothing(_ line: String) throws {
+    @Test(arguments: malformed) func malformedLinesAreIgnored(_ line: String) throws {
         let folder = try TemporaryFolder()
         try folder.write((line + "\n50:text/x-good:*.good\n" + line).utf8, to: "mime/globs2")
         try folder.write((line + "\ntext/x-fine fine\n" + line).utf8, to: "mime.types")
@@ -123,13 +123,13 @@ import Testing
         #expect(database.mimeType(ofFileNamed: "a.late") == nil)
     }
 
-    @Test func aFIFOInPlaceOfATableHoldsNothingUp() throws {
+    @Test func fifoInPlaceOfATableDoesNotBlock() throws {
         let folder = try TemporaryFolder()
         try folder.makeFIFO("mime.types")
         #expect(MIMETypeDatabase(dataFolders: [], mimeTypesFile: folder.path(of: "mime.types")).mimeType(ofFileNamed: "a.png") != nil)
     }
 
-    @Test func aTableIsReadOnceAndByNobodyBeforeItIsNeeded() throws {
+    @Test func tableIsReadOnceWhenItIsFirstNeeded() throws {
         let folder = try TemporaryFolder()
         let database = MIMETypeDatabase(dataFolders: [folder.path], mimeTypesFile: nil)
         try folder.write("50:text/x-first:*.x\n".utf8, to: "mime/globs2")
@@ -138,7 +138,7 @@ import Testing
         #expect(database.mimeType(ofFileNamed: "a.x")?.description == "text/x-first")
     }
 
-    @Test func manyMayAskAtOnce() async throws {
+    @Test func concurrentLookupsFindTheType() async throws {
         let folder = try TemporaryFolder()
         try folder.write("50:text/x-it:*.it\n".utf8, to: "mime/globs2")
         let database = MIMETypeDatabase(dataFolders: [folder.path], mimeTypesFile: nil)

@@ -9,21 +9,21 @@ import Synchronization
 final class AnsweringDelegate: LoadDelegate {
     typealias Answer = @Sendable (AuthenticationChallenge) -> ChallengeAnswer?
 
-    struct Asked: Equatable, Sendable {
+    struct ReceivedChallenge: Equatable, Sendable {
         let space: ProtectionSpace
         let failures: Int
         let previousError: LoadError?
     }
 
     private let answer: Answer
-    private let record = Mutex<[Asked]>([])
-    private let kept = Mutex<[AuthenticationChallenge]>([])
-    private let whenAsked: @Sendable () -> Void
+    private let record = Mutex<[ReceivedChallenge]>([])
+    private let unanswered = Mutex<[AuthenticationChallenge]>([])
+    private let whenChallenged: @Sendable () -> Void
 
     /// - Parameter answer: returns `nil` to retain the challenge without an answer.
-    init(_ answer: @escaping Answer, whenAsked: @escaping @Sendable () -> Void = {}) {
+    init(_ answer: @escaping Answer, whenChallenged: @escaping @Sendable () -> Void = {}) {
         self.answer = answer
-        self.whenAsked = whenAsked
+        self.whenChallenged = whenChallenged
     }
 
     /// Answers with these passwords for `user`, one after the other, and then continues without a password.
@@ -34,17 +34,17 @@ final class AnsweringDelegate: LoadDelegate {
         }
     }
 
-    var asked: [Asked] { record.withLock { $0 } }
+    var challenges: [ReceivedChallenge] { record.withLock { $0 } }
     /// The challenges that have no answer yet.
-    var open: [AuthenticationChallenge] { kept.withLock { $0 } }
+    var open: [AuthenticationChallenge] { unanswered.withLock { $0 } }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         record.withLock {
             $0.append(
-                Asked(space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))
+                ReceivedChallenge(space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))
         }
-        if let answer = answer(challenge) { challenge.answer(answer) } else { kept.withLock { $0.append(challenge) } }
-        whenAsked()
+        if let answer = answer(challenge) { challenge.answer(answer) } else { unanswered.withLock { $0.append(challenge) } }
+        whenChallenged()
     }
 }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import PortolanTransport
 @testable import PortolanHTTPSyntax
 
-@Suite("What is asked, and what an answer means")
+@Suite("Challenges, and the effect of their answers")
 struct AuthenticationDialogueTests {
     private static let peer = AuthenticationDialogue.Peer(protocolName: "http", host: "h.test", port: 80, isProxy: false)
     private let realmA = AuthenticationOffer.basic(realm: "a")
@@ -29,7 +29,7 @@ struct AuthenticationDialogueTests {
         if case .fail(let error) = decision { error } else { nil }
     }
 
-    @Test func aWrongAnswerIsCountedAndAskedForAgain() throws {
+    @Test func wrongPasswordIsCountedAndChallengedAgain() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [realmA])
         #expect(first.failureCount == 0 && first.previousError == nil)
@@ -46,13 +46,13 @@ struct AuthenticationDialogueTests {
         #expect(message.contains("'ann'") && message.contains("'h.test'") && !message.contains("s3cret"))
     }
 
-    @Test func whatWasSentUnaskedCountsAsAnAnswer() throws {
+    @Test func credentialSentInAdvanceCountsAsAFailure() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer, sending: PasswordCredential(user: "u", password: "p"))
         let again = try Self.ask(&dialogue, [realmA])
         #expect(again.failureCount == 1)
     }
 
-    @Test func anotherRealmIsAnotherQuestion() throws {
+    @Test func newRealmResetsTheFailureCount() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [realmA])
         _ = dialogue.decide(.use(ann), on: first)
@@ -60,7 +60,7 @@ struct AuthenticationDialogueTests {
         #expect(second.failureCount == 0 && second.space.realm == "b")
     }
 
-    @Test func answersComeToAnEndWhateverTheRealm() throws {
+    @Test func answersAreLimitedAcrossRealms() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         for number in 0..<AuthenticationDialogue.answerLimit {
             let question = try Self.ask(&dialogue, [.basic(realm: "\(number)")])
@@ -70,11 +70,11 @@ struct AuthenticationDialogueTests {
         #expect(more == nil)
     }
 
-    @Test func aRejectedSpaceLeadsToTheNextAndThenFails() throws {
+    @Test func rejectedSpaceLeadsToTheNextAndThenFails() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [realmA, realmB])
         guard case .ask(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else {
-            Issue.record("not asked for the second")
+            Issue.record("no challenge for the second realm")
             return
         }
         #expect(second.space.realm == "b" && second.failureCount == 0)
@@ -82,7 +82,7 @@ struct AuthenticationDialogueTests {
         #expect(error(decision)?.code == .authenticationRequired)
     }
 
-    @Test func aRejectedSpaceIsNotAskedForAgain() throws {
+    @Test func rejectedSpaceIsNotChallengedAgain() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let first = try Self.ask(&dialogue, [realmA, realmB])
         guard case .ask(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else { return }
@@ -91,7 +91,7 @@ struct AuthenticationDialogueTests {
         #expect(again.space.realm == "b")
     }
 
-    @Test func goingOnWithoutGivesUp() throws {
+    @Test func continuingWithoutACredentialGivesUp() throws {
         for answer in [ChallengeAnswer.continueWithout, .performDefault] {
             var dialogue = AuthenticationDialogue(with: Self.peer)
             let question = try Self.ask(&dialogue, [realmA])
@@ -102,7 +102,7 @@ struct AuthenticationDialogueTests {
         }
     }
 
-    @Test func whatIsNoUsablePasswordFails() throws {
+    @Test func unusableCredentialsFail() throws {
         let answers: [(ChallengeAnswer, LoadError.Code)] = [
             (.cancel, .authenticationCancelled), (.use(.serverTrust), .authenticationRequired),
             (.use(.certificate(chain: [], privateKey: [])), .authenticationRequired),
@@ -116,7 +116,7 @@ struct AuthenticationDialogueTests {
         }
     }
 
-    @Test func withoutAKnownWayNothingIsAsked() {
+    @Test func unsupportedSchemesMakeNoChallenge() {
         var dialogue = AuthenticationDialogue(with: Self.peer)
         let question = dialogue.question([])
         #expect(question == nil)

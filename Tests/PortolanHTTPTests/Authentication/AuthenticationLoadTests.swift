@@ -8,7 +8,7 @@ import ServerSupport
 import Synchronization
 import Testing
 
-@Suite("A server that answers 401", .timeLimit(.minutes(10)))
+@Suite("A server that responds with 401", .timeLimit(.minutes(10)))
 struct AuthenticationLoadTests {
     private static let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno"
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
@@ -36,26 +36,26 @@ struct AuthenticationLoadTests {
         return (String(decoding: body, as: UTF8.self), response.status?.code)
     }
 
-    @Test func theUserOfTheURLAnswersFirstAndStandsNowhereElse() async throws {
+    @Test func userOfTheURLAnswersFirstAndIsNotInTheRequest() async throws {
         let server = try Self.server(Self.refusal, Self.success)
         let delegate = AnsweringDelegate { _ in .cancel }
         let url = server.url("/a").replacing("//", with: "//user:p%31@")
         #expect(try await Self.load(url, delegate) == ("yes", 200))
-        #expect(delegate.asked.isEmpty)
+        #expect(delegate.challenges.isEmpty)
         #expect(Self.authorizations(server) == [nil, Self.basic("p1")])
         try #require(!server.connections.isEmpty)
         let text = server.connections[0].text
         #expect(text.hasPrefix("GET /a HTTP/1.1\r\n") && !text.contains("user") && !text.contains("p1"))
     }
 
-    @Test func aWrongPasswordIsAskedForAgainOnTheSameConnection() async throws {
+    @Test func wrongPasswordIsChallengedAgainOnTheSameConnection() async throws {
         let server = try Self.server(Self.refusal, Self.refusal, Self.refusal, Self.success)
         let delegate = AnsweringDelegate(passwords: "p1", "p2", "p3")
         #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
-        #expect(delegate.asked.map(\.failures) == [0, 1, 2])
-        #expect(delegate.asked.map { $0.previousError == nil } == [true, false, false])
+        #expect(delegate.challenges.map(\.failures) == [0, 1, 2])
+        #expect(delegate.challenges.map { $0.previousError == nil } == [true, false, false])
         #expect(
-            delegate.asked.first?.space
+            delegate.challenges.first?.space
                 == ProtectionSpace(
                     kind: .password(scheme: "basic"), protocolName: "http", host: "127.0.0.1", port: server.port, realm: "r", isProxy: false
                 ))
@@ -63,20 +63,20 @@ struct AuthenticationLoadTests {
         #expect(server.connections.count == 1)
     }
 
-    @Test func theWrongUserOfTheURLCounts() async throws {
+    @Test func wrongPasswordOfTheURLCountsAsAFailure() async throws {
         let server = try Self.server(Self.refusal, Self.refusal, Self.success)
         let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p2")) }
         #expect(try await Self.load(server.url().replacing("//", with: "//user:p1@"), delegate) == ("yes", 200))
-        #expect(delegate.asked.map(\.failures) == [1])
+        #expect(delegate.challenges.map(\.failures) == [1])
     }
 
     @Test(arguments: [ChallengeAnswer.continueWithout, .performDefault])
-    func withoutACredentialTheRefusalIsDelivered(_ answer: ChallengeAnswer) async throws {
+    func withoutACredentialThe401IsDelivered(_ answer: ChallengeAnswer) async throws {
         let server = try Self.server(Self.refusal)
         #expect(try await Self.load(server.url(), AnsweringDelegate { _ in answer }) == ("no", 401))
     }
 
-    @Test func anAnswerThatIsNeverGivenIsDefaultHandling() async throws {
+    @Test func withoutADelegateThe401IsDelivered() async throws {
         let server = try Self.server(Self.refusal)
         #expect(try await Self.load(server.url()) == ("no", 401))
     }
@@ -87,37 +87,37 @@ struct AuthenticationLoadTests {
         "HTTP/1.1 401 Who\r\nWWW-Authenticate: \"\r\nContent-Length: 2\r\n\r\nno",
         "HTTP/1.1 401 Who\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno",
     ])
-    func whatOffersNoKnownWayIsDelivered(_ answer: String) async throws {
+    func unsupportedSchemesDeliverThe401(_ answer: String) async throws {
         let server = try Self.server(answer)
         let delegate = AnsweringDelegate { _ in .cancel }
         #expect(try await Self.load(server.url(), delegate) == ("no", 401))
-        #expect(delegate.asked.isEmpty)
+        #expect(delegate.challenges.isEmpty)
     }
 
-    @Test func aKnownWayIsFoundBehindUnknownOnes() async throws {
+    @Test func supportedSchemeIsFoundAfterUnsupportedOnes() async throws {
         let refusal =
             "HTTP/1.1 401 Who\r\nWWW-Authenticate: Negotiate\r\nWWW-Authenticate: Digest realm=\"a, Basic realm=b\", nonce=\"n\", Basic realm=\"c\"\r\n"
             + "Content-Length: 0\r\n\r\n"
         let server = try Self.server(refusal, Self.success)
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
-        #expect(delegate.asked.map(\.space.realm) == ["c"])
+        #expect(delegate.challenges.map(\.space.realm) == ["c"])
     }
 
-    @Test func cancellingTheQuestionFailsTheLoad() async throws {
+    @Test func cancellingTheChallengeFailsTheLoad() async throws {
         let server = try Self.server(Self.refusal)
         let error = await #expect(throws: LoadError.self) { try await Self.load(server.url(), AnsweringDelegate { _ in .cancel }) }
         #expect(error?.code == .authenticationCancelled)
     }
 
-    @Test func aRejectedRealmLeadsToTheNextAndThenFails() async throws {
+    @Test func rejectedRealmLeadsToTheNextAndThenFails() async throws {
         let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"a\", Basic realm=\"b\"\r\nContent-Length: 0\r\n\r\n"
         let server = try Self.server(refusal, Self.success)
         let delegate = AnsweringDelegate {
             $0.protectionSpace.realm == "a" ? .rejectProtectionSpace : .use(.password(user: "user", password: "p1"))
         }
         #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
-        #expect(delegate.asked.map(\.space.realm) == ["a", "b"])
+        #expect(delegate.challenges.map(\.space.realm) == ["a", "b"])
         let second = try Self.server(refusal)
         let error = await #expect(throws: LoadError.self) {
             try await Self.load(second.url(), AnsweringDelegate { _ in .rejectProtectionSpace })
@@ -125,14 +125,14 @@ struct AuthenticationLoadTests {
         #expect(error?.code == .authenticationRequired)
     }
 
-    @Test func aCallerThatNeverLearnsGetsTheRefusalInTheEnd() async throws {
+    @Test func repeatedWrongPasswordsDeliverThe401() async throws {
         let server = try ScriptedServer([.forever(ScriptedServer.answering(Self.refusal))])
         let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p1")) }
         #expect(try await Self.load(server.url(), delegate) == ("no", 401))
-        #expect(delegate.asked.map(\.failures) == Array(0..<8))
+        #expect(delegate.challenges.map(\.failures) == Array(0..<8))
     }
 
-    @Test func aServerThatAsksForAnotherRealmEachTimeComesToAnEnd() async throws {
+    @Test func endlessNewRealmsDeliverThe401() async throws {
         let server = try ScriptedServer(
             (0..<100).flatMap { number in
                 ScriptedServer.answering("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"\(number)\"\r\nContent-Length: 2\r\n\r\nno")
@@ -141,7 +141,7 @@ struct AuthenticationLoadTests {
         #expect(Self.authorizations(server).count == 9)
     }
 
-    @Test func aNameWithAColonSendsNothing() async throws {
+    @Test func userNameWithAColonIsNotSent() async throws {
         let server = try Self.server(Self.refusal)
         let delegate = AnsweringDelegate { _ in .use(.password(user: "a:b", password: "s3cret")) }
         let error = await #expect(throws: LoadError.self) { try await Self.load(server.url(), delegate) }
@@ -150,7 +150,7 @@ struct AuthenticationLoadTests {
         #expect(Self.authorizations(server) == [nil])
     }
 
-    @Test func theBodyIsSentAgain() async throws {
+    @Test func bodyIsSentAgainWithTheCredential() async throws {
         let server = try ScriptedServer([
             .receiveHead, .receive(4), .send(text: Self.refusal), .receiveHead, .receive(4), .send(text: Self.success),
         ])
@@ -161,17 +161,17 @@ struct AuthenticationLoadTests {
         #expect(server.connections[0].text.components(separatedBy: "body").count == 3)
     }
 
-    @Test func aRefusalThatEndsWithItsConnectionIsAnsweredOnAnother() async throws {
+    @Test func credentialIsSentOnANewConnectionAfterAClose() async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic\r\nConnection: close\r\n\r\nno"), .close],
             ScriptedServer.answering(Self.success))
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
         #expect(Self.authorizations(server) == [nil, Self.basic("p1")])
-        #expect(delegate.asked.map(\.space.realm) == [nil])
+        #expect(delegate.challenges.map(\.space.realm) == [nil])
     }
 
-    @Test func aCredentialStaysWithItsOrigin() async throws {
+    @Test func credentialIsNotSentToAnotherOrigin() async throws {
         let other = try Self.server(Self.success)
         let server = try Self.server(
             Self.refusal, "HTTP/1.1 302 Here\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n",
@@ -181,14 +181,14 @@ struct AuthenticationLoadTests {
         #expect(Self.authorizations(other) == [nil])
     }
 
-    @Test func aLoadThatIsCancelledWhileItAsksLeavesNothingBehind() async throws {
+    @Test func lateAnswerAfterACancelSendsNothing() async throws {
         let server = try Self.server(Self.refusal)
-        let asked = try Gate()
-        let delegate = AnsweringDelegate({ _ in nil }, whenAsked: { asked.open() })
+        let challenged = try Gate()
+        let delegate = AnsweringDelegate({ _ in nil }, whenChallenged: { challenged.open() })
         let loader = Loader.http()
         let url = server.url()
         let load = Task { try await loader.data(for: Request(url), delegate: delegate) }
-        try await asked.wait()
+        try await challenged.wait()
         load.cancel()
         let error = await #expect(throws: LoadError.self) { try await load.value }
         #expect(error?.code == .cancelled)
@@ -200,7 +200,7 @@ struct AuthenticationLoadTests {
     // MARK: Observing delegates
 
     /// Answers with passwords, one after the other, and records each resend and its reason.
-    private final class OnlookingDelegate: LoadDelegate {
+    private final class ResendRecordingDelegate: LoadDelegate {
         let resends = Mutex<[String]>([])
         let refusals = Mutex<[Int?]>([])
         private let passwords: [String]
@@ -218,32 +218,32 @@ struct AuthenticationLoadTests {
         }
     }
 
-    private static func look(_ url: String, _ delegate: OnlookingDelegate) async throws -> Int? {
+    private static func loadStatus(_ url: String, _ delegate: ResendRecordingDelegate) async throws -> Int? {
         try await Loader.http().data(for: Request(url), delegate: delegate).1.status?.code
     }
 
     /// The delegate is also notified if the user of the URL answers, without a challenge for the delegate.
-    @Test(arguments: ["//", "//user:p1@"]) func eachRefusalThatIsAnsweredIsTold(_ user: String) async throws {
+    @Test(arguments: ["//", "//user:p1@"]) func delegateReceivesEachResendAndItsReason(_ user: String) async throws {
         let server = try Self.server(Self.refusal, Self.refusal, Self.success)
-        let delegate = OnlookingDelegate("p1", "p2")
-        #expect(try await Self.look(server.url().replacing("//", with: user), delegate) == 200)
+        let delegate = ResendRecordingDelegate("p1", "p2")
+        #expect(try await Self.loadStatus(server.url().replacing("//", with: user), delegate) == 200)
         #expect(delegate.resends.withLock { $0 } == ["401 Basic realm=\"r\"", "401 Basic realm=\"r\""])
         #expect(delegate.refusals.withLock { $0 } == (user == "//" ? [401, 401] : [401]))
     }
 
-    @Test func aRefusalThatIsDeliveredIsNotToldTwice() async throws {
+    @Test func delivered401IsNotReportedAsAResend() async throws {
         let server = try Self.server(Self.refusal, Self.refusal)
-        let delegate = OnlookingDelegate("p1")
-        #expect(try await Self.look(server.url(), delegate) == 401)
+        let delegate = ResendRecordingDelegate("p1")
+        #expect(try await Self.loadStatus(server.url(), delegate) == 401)
         #expect(delegate.resends.withLock { $0 }.count == 1)
         #expect(delegate.refusals.withLock { $0 } == [401, 401])
     }
 
-    @Test func anExpectationThatIsNotMetIsTold() async throws {
+    @Test func resendAfterA417IsReported() async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: "HTTP/1.1 417 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")],
             [.receiveHead, .receive(5), .send(text: Self.success)])
-        let delegate = OnlookingDelegate()
+        let delegate = ResendRecordingDelegate()
         let request = try Request(server.url(), method: .put, body: .text("hello"))
         let loader = Loader.http {
             $0.expectation.threshold = 1

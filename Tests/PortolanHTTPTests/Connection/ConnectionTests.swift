@@ -49,14 +49,14 @@ struct ConnectionTests {
         do {
             let (body, response) = try await Self.loader().data(for: request)
             guard case .response(let delivered) = row.outcome else {
-                Issue.record("taken, though it is to be refused: \(response)")
+                Issue.record("delivered, but a failure was expected: \(response)")
                 return
             }
             #expect(response.status?.code == delivered.status)
             #expect([UInt8](body) == delivered.body)
         } catch {
             guard case .failure(let code) = row.outcome else {
-                Issue.record("refused: \(error)")
+                Issue.record("failed, but a response was expected: \(error)")
                 return
             }
             #expect(error.code == code, "\(error)")
@@ -75,7 +75,7 @@ struct ConnectionTests {
         // A response that can be read in two ways.
         "HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK",
     ])
-    func whatAResponseLeavesNeverReachesTheNextLoad(_ first: String) async throws {
+    func bytesAfterAResponseNeverReachTheNextLoad(_ first: String) async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: first), .receiveToEnd], [.receiveHead, .send(text: Self.yes), .receiveToEnd])
         let loader = Self.loader()
@@ -84,7 +84,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 2)
     }
 
-    @Test func bytesThatComeUnaskedEndAnIdleConnection() async throws {
+    @Test func unrequestedBytesCloseAnIdleConnection() async throws {
         let gate = try Gate()
         let server = try ScriptedServer(
             [
@@ -100,7 +100,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 2)
     }
 
-    @Test func aConnectionIsUsedAgain() async throws {
+    @Test func connectionIsReused() async throws {
         let server = try ScriptedServer([.forever([.receiveHead, .send(text: Self.yes)])])
         let loader = Self.loader()
         for _ in 0..<5 { #expect(try await Self.text(loader, server) == "yes") }
@@ -108,14 +108,14 @@ struct ConnectionTests {
     }
 
     @Test(arguments: ["Content-Length: 0\r\n\r\n", "Content-Length: 5\r\n\r\nmoved", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"])
-    func aRedirectToItsOwnOriginNeedsNoOtherConnection(_ rest: String) async throws {
+    func redirectToTheSameOriginReusesTheConnection(_ rest: String) async throws {
         let moved = "HTTP/1.1 302 Found\r\nLocation: /there\r\n\(rest)"
         let server = try ScriptedServer([.receiveHead, .send(text: moved), .receiveHead, .send(text: Self.yes), .receiveToEnd])
         #expect(try await Self.text(.http(), server) == "yes")
         #expect(server.connections.count == 1)
     }
 
-    @Test func aRedirectWhoseBodyIsStillToComeGetsAnotherConnection() async throws {
+    @Test func redirectWithAnUnreceivedBodyUsesANewConnection() async throws {
         let moved = "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 5\r\n\r\n"
         let server = try ScriptedServer([.receiveHead, .send(text: moved), .receiveToEnd], [.receiveHead, .send(text: Self.yes)])
         #expect(try await Self.text(.http(), server) == "yes")
@@ -124,7 +124,7 @@ struct ConnectionTests {
 
     // MARK: Connections that die
 
-    @Test func aLoadOnAConnectionThatDiedIdleIsSentOnceMore() async throws {
+    @Test func idempotentRequestIsSentAgainAfterAStaleConnection() async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: Self.yes), .receiveHead, .close], [.receiveHead, .send(text: Self.yes)])
         let loader = Self.loader()
@@ -133,7 +133,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 2)
     }
 
-    @Test func aLoadThatMayNotBeDoneTwiceIsNot() async throws {
+    @Test func postIsNotSentAgainAfterAStaleConnection() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .close])
         let loader = Self.loader()
         #expect(try await Self.text(loader, server) == "yes")
@@ -141,7 +141,7 @@ struct ConnectionTests {
         #expect(server.connections.count == 1)
     }
 
-    @Test func onANewConnectionNothingIsSentAgain() async throws {
+    @Test func requestIsNotSentAgainAfterANewConnectionCloses() async throws {
         let server = try ScriptedServer([.receiveHead, .close])
         #expect(await Self.code { _ = try await Self.text(Self.loader(), server) } == .emptyResponse)
         #expect(server.connections.count == 1)
@@ -162,7 +162,7 @@ struct ConnectionTests {
         "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nX: y\r\n", "a",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
     ])
-    func whatHasNoEndMeetsALimit(_ piece: String) async throws {
+    func endlessResponsesMeetALimit(_ piece: String) async throws {
         let lines = piece.split(separator: "\r\n", omittingEmptySubsequences: false)
         let repeated = piece.hasSuffix("X: y\r\n") ? "X: y\r\n" : piece
         #expect(!lines.isEmpty)
@@ -172,7 +172,7 @@ struct ConnectionTests {
         try await server.waitUntilClosed()
     }
 
-    @Test func aServerThatStallsIsCutByTheIdleLimit() async throws {
+    @Test func stalledServerMeetsTheIdleTimeout() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .stall])
         var request = try Request(server.url())
         request.timeouts.idle = .milliseconds(50)
@@ -183,7 +183,7 @@ struct ConnectionTests {
 
     // MARK: Loads that are cancelled, and readers that wait
 
-    @Test func aLoadThatIsCancelledLeavesNoConnection() async throws {
+    @Test func cancelledLoadClosesItsConnection() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), .stall])
         let loader = Self.loader()
         let delegate = RecordingDelegate { event, task in
@@ -202,7 +202,7 @@ struct ConnectionTests {
         #expect(interim.events.contains(.interim))
     }
 
-    @Test func anInterimResponseThatClosesTheConnectionIsTheLastExchangeOnIt() async throws {
+    @Test func connectionIsNotReusedAfterAnInterimResponseWithClose() async throws {
         let closing = "HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n" + Self.yes
         let server = try ScriptedServer(ScriptedServer.answering(closing), ScriptedServer.answering(Self.yes))
         let loader = Self.loader()
@@ -224,7 +224,7 @@ struct ConnectionTests {
 
     // MARK: Uploads
 
-    @Test func aBodyWaitsForTheServersWord() async throws {
+    @Test func bodyWaitsFor100Continue() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 100 Continue\r\n\r\n"), .receive(5), .send(text: Self.yes),
         ])
@@ -236,7 +236,7 @@ struct ConnectionTests {
 
     /// A server that reads the body as fast as it arrives would keep the connection from reading the response if the
     /// upload never yielded.
-    @Test func anEarlyAnswerEndsAnUploadThatIsTaken() async throws {
+    @Test func earlyResponseEndsAnUploadThatTheServerReads() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), .receiveToEnd,
         ])
@@ -249,7 +249,7 @@ struct ConnectionTests {
         #expect(server.connections[0].received.count < length / 2)
     }
 
-    @Test func requestsThatAreNoLoadsAreRefused() async throws {
+    @Test func connectAndTraceWithABodyAreRefused() async throws {
         let server = try ScriptedServer(ScriptedServer.answering(Self.yes))
         #expect(await Self.code { _ = try await Self.text(Self.loader(), server, .connect) } == .badRequest)
         let trace = try Request(server.url(), method: .trace, body: .text("x"))
@@ -257,7 +257,7 @@ struct ConnectionTests {
         #expect(server.connections.isEmpty)
     }
 
-    @Test func theHostThatTheCallerNamedDoesNotFollowToAnotherOrigin() async throws {
+    @Test func callersHostFieldIsNotSentToAnotherOrigin() async throws {
         let target = try ScriptedServer(ScriptedServer.answering(Self.yes))
         let server = try ScriptedServer(
             ScriptedServer.answering("HTTP/1.1 302 Found\r\nLocation: \(target.url())\r\nContent-Length: 0\r\n\r\n"))
@@ -274,7 +274,7 @@ struct ConnectionTests {
         #expect(target.connections[0].text.contains("Host: 127.0.0.1:\(target.port)\r\n"))
     }
 
-    @Test func aServerThatAnswersEarlyIsHeard() async throws {
+    @Test func earlyResponseIsDelivered() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"),
         ])

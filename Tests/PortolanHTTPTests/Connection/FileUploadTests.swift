@@ -39,10 +39,10 @@ final class FileUploadTests {
         return start.map { Array(received[($0 + 4)...]) } ?? []
     }
 
-    @Test(arguments: [1, 255, 256 << 10, 256 << 10 + 1, 9 << 20]) func itComesWhole(_ count: Int) async throws {
+    @Test(arguments: [1, 255, 256 << 10, 256 << 10 + 1, 9 << 20]) func wholeFileIsSent(_ count: Int) async throws {
         let bytes = try fill(count)
-        let goOn = try Gate()
-        let server = try ScriptedServer([.receiveHead, .wait(goOn), .receive(count), .send(text: Self.yes)])
+        let mayContinue = try Gate()
+        let server = try ScriptedServer([.receiveHead, .wait(mayContinue), .receive(count), .send(text: Self.yes)])
         let sent = Mutex<Int64>(0)
         let delegate = RecordingDelegate { event, task in
             if event == .sent { sent.withLock { $0 = task.progress.sent } }
@@ -50,7 +50,7 @@ final class FileUploadTests {
         }
         let load = Task { [request = try request(server)] in try await Loader.http().data(for: request, delegate: delegate) }
         try await server.waitForBytes(20)
-        goOn.open()
+        mayContinue.open()
         #expect(String(decoding: try await load.value.0, as: UTF8.self) == "yes")
         try #require(!server.connections.isEmpty)
         #expect(Self.body(server.connections[0]) == bytes)
@@ -59,13 +59,13 @@ final class FileUploadTests {
     }
 
     /// Without this check, a file that the kernel does not send would pass the other tests.
-    @Test func theKernelMayTakeAFileAndNothingElse() throws {
+    @Test func onlyFilesAreSentByTheKernel() throws {
         _ = try fill(1)
         #expect(try RequestBodyWriter(.file(path: file.path)).isFile)
         #expect(try !RequestBodyWriter(.bytes([1])).isFile)
     }
 
-    @Test func itIsReadAgainForARedirect() async throws {
+    @Test func fileIsReadAgainForARedirect() async throws {
         let bytes = try fill(1 << 20)
         let moved = "HTTP/1.1 307 Moved\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
         let server = try ScriptedServer([
@@ -76,20 +76,20 @@ final class FileUploadTests {
         #expect(server.connections[0].received.suffix(bytes.count).elementsEqual(bytes))
     }
 
-    @Test func oneThatBecomesShorterFails() async throws {
+    @Test func fileThatBecomesShorterFailsTheLoad() async throws {
         _ = try fill(64 << 20)
-        let goOn = try Gate()
-        let server = try ScriptedServer([.receiveHead, .wait(goOn), .receiveToEnd])
+        let mayContinue = try Gate()
+        let server = try ScriptedServer([.receiveHead, .wait(mayContinue), .receiveToEnd])
         let load = Task { [request = try request(server)] in try await Loader.http().data(for: request) }
         try await server.waitForBytes(20)
         try FileHandle(forWritingTo: file).truncate(atOffset: 1000)
-        goOn.open()
+        mayContinue.open()
         let error = await #expect(throws: LoadError.self) { try await load.value }
         #expect(
             error?.code == .bodyFailed && error?.message.contains("became shorter while it was sent") == true, "\(error?.message ?? "")")
     }
 
-    @Test func aServerThatHangsUpIsAnError() async throws {
+    @Test func serverThatClosesDuringTheUploadIsAnError() async throws {
         _ = try fill(32 << 20)
         for _ in 0..<20 {
             let server = try ScriptedServer([.receiveHead, .receive(1000), .close])

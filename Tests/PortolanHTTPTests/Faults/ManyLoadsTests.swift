@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func loadsThatAreCancelledAtRandomLeaveNothingBehind() async throws {
+    @Test func loadsCancelledAtRandomLeakNothing() async throws {
         let server = try ScriptedServer { number in [.forever([.receiveHead, .send(Self.answers[number % Self.answers.count])])] }
         let handler = HTTPHandler(configuration: Self.configuration)
         let registry = ProtocolRegistry()
@@ -99,7 +99,7 @@ import Testing
         await registry.unregister(registration).finished()
         handler.closeIdleConnections()
         try await server.waitUntilClosed()
-        #expect(server.connections.count < shards * each / 2, "connections are hardly used again")
+        #expect(server.connections.count < shards * each / 2, "connections are hardly reused")
         server.close()
         while try OwnSockets(port: server.port).count > 0 { try await Self.pause() }
         while result.tasks.contains(where: { $0.task != nil }) { try await Self.pause() }

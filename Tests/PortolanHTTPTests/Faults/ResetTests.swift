@@ -35,18 +35,18 @@ import Testing
     // MARK: Before the response
 
     enum Moment: CaseIterable {
-        case accepted, asked
+        case accepted, requested
 
         fileprivate var steps: [ScriptedServer.Step] {
             switch self {
             case .accepted: [.reset]
-            case .asked: [.receiveHead, .reset]
+            case .requested: [.receiveHead, .reset]
             }
         }
     }
 
     @Test(arguments: Moment.allCases, [HTTPRequest.Method.get, .head, .put, .delete, .post])
-    func onANewConnectionNothingIsSentAgain(_ moment: Moment, _ method: HTTPRequest.Method) async throws {
+    func requestIsNotSentAgainAfterAResetOfANewConnection(_ moment: Moment, _ method: HTTPRequest.Method) async throws {
         let server = try ScriptedServer(moment.steps)
         let error = try await Self.load(Self.loader(), server, method)
         // If the reset comes before the request, there may be no connection at all.
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [(HTTPRequest.Method.get, 2), (.head, 2), (.put, 2), (.delete, 2), (.post, 1), (.patch, 1)])
-    func onAConnectionThatWasUsedTheIdempotentIsSentOnceMore(_ method: HTTPRequest.Method, _ connections: Int) async throws {
+    func idempotentRequestIsSentOnceMoreAfterAResetOfAReusedConnection(_ method: HTTPRequest.Method, _ connections: Int) async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: Self.yes), .receiveHead, .reset], [.receiveHead, .reset], [.receiveHead, .send(text: Self.yes)])
         let loader = Self.loader()
@@ -67,7 +67,7 @@ import Testing
 
     // MARK: In the head
 
-    @Test(arguments: 1..<head.utf8.count) func withinTheHead(_ count: Int) async throws {
+    @Test(arguments: 1..<head.utf8.count) func resetWithinTheHeadFailsTheLoad(_ count: Int) async throws {
         let bytes = Array(Self.head.utf8.prefix(count))
         let server = try ScriptedServer([.receiveHead, .send(bytes), .reset])
         let error = try await Self.load(Self.loader(), server)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: Array(stride(from: 1, to: head.utf8.count, by: 7)), [(HTTPRequest.Method.get, 2), (.post, 1)])
-    func withinTheHeadOfAnAnswerOnAConnectionThatWasUsed(_ count: Int, _ row: (method: HTTPRequest.Method, most: Int)) async throws {
+    func resetWithinTheHeadOnAReusedConnectionFailsTheLoad(_ count: Int, _ row: (method: HTTPRequest.Method, most: Int)) async throws {
         let bytes = Array(Self.head.utf8.prefix(count))
         let server = try ScriptedServer(
             [.receiveHead, .send(text: Self.yes), .receiveHead, .send(bytes), .reset], [.receiveHead, .send(bytes), .reset])
@@ -87,7 +87,7 @@ import Testing
         #expect((1...row.most).contains(server.connections.count))
     }
 
-    @Test func betweenTheInterimAndTheFinalResponse() async throws {
+    @Test func resetAfterAnInterimResponseFailsTheLoad() async throws {
         let seen = try Gate()
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"), .wait(seen), .reset])
         let error = try await Self.load(Self.loader(), server) { if $0 == .interim { seen.open() } }
@@ -103,7 +103,7 @@ import Testing
         // The body ends with the connection, but a reset is not such an end.
         "\r\nhalf",
     ])
-    func withinTheBody(_ answer: String) async throws {
+    func resetWithinTheBodyFailsTheLoad(_ answer: String) async throws {
         let seen = try Gate()
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n" + answer), .wait(seen), .reset])
         let error = try await Self.load(Self.loader(), server) { if case .data = $0 { seen.open() } }
@@ -114,7 +114,7 @@ import Testing
     // MARK: In the request
 
     @Test(arguments: [(HTTPRequest.Method.put, true), (.put, false), (.post, true), (.post, false)])
-    func withinAnUpload(_ method: HTTPRequest.Method, _ isReused: Bool) async throws {
+    func resetWithinAnUploadFailsTheLoad(_ method: HTTPRequest.Method, _ isReused: Bool) async throws {
         let fault: [Step] = [.receiveHead, .receive(100_000), .reset]
         let server =
             isReused ? try ScriptedServer([.receiveHead, .send(text: Self.yes)] + fault, fault) : try ScriptedServer(fault)

@@ -22,16 +22,16 @@ import Testing
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
-    private func expectTimeOut(_ delegate: RecordingDelegate, _ words: String) async {
+    private func expectTimeOut(_ delegate: RecordingDelegate, _ text: String) async {
         await delegate.ended()
         #expect(delegate.error?.code == .timedOut)
-        #expect(delegate.error?.message.contains(words) == true, "\(delegate.error?.message ?? "")")
+        #expect(delegate.error?.message.contains(text) == true, "\(delegate.error?.message ?? "")")
     }
 
     private static let head = "HTTP/1.1 200 OK\r\nX-Name: aaaaaaaa"
 
     @Test(arguments: [1, 5, 15, head.utf8.count])
-    func aHeadThatComesByteByByteAndNeverEndsMeetsTheTotalLimit(_ count: Int) async throws {
+    func unfinishedHeadMeetsTheTotalTimeout(_ count: Int) async throws {
         let sent = try Gate()
         let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8.prefix(count))), .open(sent), .stall])
         let delegate = RecordingDelegate()
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// The bytes of a head are no events of the load.
-    @Test func aHeadThatNeverEndsMeetsTheIdleLimit() async throws {
+    @Test func unfinishedHeadMeetsTheIdleTimeout() async throws {
         let sent = try Gate()
         let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8)), .open(sent), .stall])
         let delegate = RecordingDelegate()
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: ["Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n64\r\n", "\r\n"])
-    func aBodyThatStallsMeetsTheIdleLimit(_ fields: String) async throws {
+    func stalledBodyMeetsTheIdleTimeout(_ fields: String) async throws {
         let seen = try Gate()
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\(fields)some"), .stall])
         let delegate = RecordingDelegate { event, _ in
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// Each byte restarts the idle limit, but not the total limit.
-    @Test func aBodyThatComesByteByByteMeetsTheTotalLimit() async throws {
+    @Test func slowBodyMeetsTheTotalTimeout() async throws {
         let seen = try (0..<7).map { _ in try Gate() }
         let wanted = try (0..<7).map { _ in try Gate() }
         let body = zip(wanted.indices, wanted).flatMap { [ScriptedServer.Step.wait($1), .send([UInt8(truncatingIfNeeded: 0x61 + $0)])] }
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// A server that never reads. The upload stops when the buffers are full.
-    @Test func anUploadThatIsNotReadMeetsTheTotalLimit() async throws {
+    @Test func unreadUploadMeetsTheTotalTimeout() async throws {
         let (connected, over) = (try Gate(), try Gate())
         // The server reads the buffered bytes before the end of the connection.
         let server = try ScriptedServer([.open(connected), .wait(over), .receiveToEnd])

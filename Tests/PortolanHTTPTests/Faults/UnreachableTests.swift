@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ["http", "https"], ["nosuch.invalid", "bücher.invalid", "a.b.c.invalid"])
-    func aNameThatIsNotThereIsNotFound(_ scheme: String, _ host: String) async throws {
+    func unknownHostIsNotFound(_ scheme: String, _ host: String) async throws {
         let error = await Self.failure("\(scheme)://\(host)/")
         let name = host == "bücher.invalid" ? "xn--bcher-kva.invalid" : host
         #expect(error?.code == .nameNotFound)
@@ -23,7 +23,7 @@ import Testing
         #expect(!message.contains("NIO") && !message.contains("("))
     }
 
-    @Test(arguments: ["http", "https"], [Loopback.ipv4, .ipv6]) func aPortThatRefusesIsNamed(_ scheme: String, _ loopback: Loopback)
+    @Test(arguments: ["http", "https"], [Loopback.ipv4, .ipv6]) func refusedConnectionNamesItsAddressAndPort(_ scheme: String, _ loopback: Loopback)
         async throws
     {
         let refusing = try RefusingPort(on: loopback)
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// The message names the host, because all its addresses refuse in the same way.
-    @Test func aNameOfSeveralAddressesThatRefuseIsNamed() async throws {
+    @Test func refusedConnectionNamesTheHostOfSeveralAddresses() async throws {
         let refusing = try RefusingPort(on: .ipv4)
         let error = await Self.failure("http://localhost:\(refusing.port)/")
         #expect(error?.code == .cannotConnect)

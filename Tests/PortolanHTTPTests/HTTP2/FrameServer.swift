@@ -15,7 +15,7 @@ final class FrameServer: Sendable {
         var connections = 0
         var openStreams = 0
         var mostStreams = 0
-        var goodbyes = 0
+        var goAways = 0
         /// The content bytes that were sent, by stream.
         var written: [Int: Int] = [:]
     }
@@ -37,7 +37,7 @@ final class FrameServer: Sendable {
             let connection = Connection(number, seen)
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(ServerFrames.settings([(3, streams)])),
-                .answerFrames { connection.answer(to: $0, script) }, .close,
+                .answerFrames { connection.respond(to: $0, script) }, .close,
             ]
         }
     }
@@ -78,7 +78,7 @@ final class FrameServer: Sendable {
             self.seen = seen
         }
 
-        fileprivate func answer(to frame: ScriptedServer.Frame, _ script: Script) -> [UInt8]? {
+        fileprivate func respond(to frame: ScriptedServer.Frame, _ script: Script) -> [UInt8]? {
             take(frame)
             script(self, frame)
             pump()
@@ -99,14 +99,14 @@ final class FrameServer: Sendable {
                 }
             case 3: end(frame.stream)
             case 4 where frame.flags & 1 == 0: apply(frame.payload)
-            case 7: seen.withLockBroadcasting { $0.goodbyes += 1 }
+            case 7: seen.withLockBroadcasting { $0.goAways += 1 }
             case 8 where frame.stream == 0: window += value
             case 8: streams[frame.stream]?.window += value
             default: break
             }
             if frame.endsRequest {
                 streams[frame.stream]?.hasClientEnded = true
-                endWhereOver(frame.stream)
+                endIfOver(frame.stream)
             }
         }
 
@@ -123,7 +123,7 @@ final class FrameServer: Sendable {
             if streams.removeValue(forKey: number) != nil { seen.withLockBroadcasting { $0.openStreams -= 1 } }
         }
 
-        private func endWhereOver(_ number: Int) {
+        private func endIfOver(_ number: Int) {
             if let stream = streams[number], stream.hasClientEnded, stream.hasServerEnded { end(number) }
         }
 
@@ -145,18 +145,18 @@ final class FrameServer: Sendable {
 
         private func hasEnded(_ number: Int) {
             streams[number]?.hasServerEnded = true
-            endWhereOver(number)
+            endIfOver(number)
         }
 
         // MARK: Calls of the script
 
-        func answer(_ stream: Int, _ status: Int = 200, ends: Bool = true) {
+        func respond(_ stream: Int, _ status: Int = 200, ends: Bool = true) {
             output += F.headers([(":status", String(status))], stream: stream, ends: ends)
             if ends { hasEnded(stream) }
         }
 
         /// Responds with these frames unchanged. The last one ends the stream.
-        func answer(_ stream: Int, _ frames: [UInt8]) {
+        func respond(_ stream: Int, _ frames: [UInt8]) {
             output += frames
             hasEnded(stream)
         }

@@ -37,7 +37,7 @@ import Testing
         #expect(neighbour.events.last == .end && transaction.events.last == .end)
     }
 
-    @Test func aRequestThatCannotBeSentFailsAlone() throws {
+    @Test func oversizedRequestFailsAlone() throws {
         let server = try EmbeddedServer()
         let neighbour = try RecordingTransaction()
         server.start(neighbour)
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [[0xE9], [0xFF, 0x80], Array("é".utf8), [0x61, 0xE9, 0x20, 0x62]] as [[UInt8]])
-    func fieldValuesAreBytesBothWays(_ value: [UInt8]) throws {
+    func fieldValuesKeepTheirBytesInBothDirections(_ value: [UInt8]) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
         server.start(transaction)
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// The excess fields change the dynamic table of HPACK, and the decoder must keep that state.
-    @Test func theTableStaysInStepAfterFieldsBeyondALimit() throws {
+    @Test func hpackTableStaysInSyncAfterFieldsBeyondALimit() throws {
         let server = try EmbeddedServer()
         let (transaction, next) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
@@ -78,29 +78,29 @@ import Testing
         #expect(server.isOpen)
     }
 
-    // MARK: The fate of a request
+    // MARK: Whether a request counts as seen
 
-    struct Break: Sendable, CustomTestStringConvertible {
+    struct Violation: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let bytes: [UInt8]
     }
 
-    private static let breaks = [
-        Break(testDescription: "a head that HPACK can't decode", bytes: F.frame(1, flags: 4, stream: 1, F.fields(ok) + [0x80])),
-        Break(
+    private static let violations = [
+        Violation(testDescription: "a head that HPACK can't decode", bytes: F.frame(1, flags: 4, stream: 1, F.fields(ok) + [0x80])),
+        Violation(
             testDescription: "a head without its end", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])),
-        Break(testDescription: "padding beyond the head", bytes: F.frame(1, flags: 12, stream: 1, [9] + F.fields(ok))),
-        Break(testDescription: "padding beyond the content", bytes: F.frame(0, flags: 8, stream: 1, [9, 0x61, 0x62])),
-        Break(testDescription: "a head and a ping of one byte", bytes: F.headers(ok) + F.frame(6, [1])),
-        Break(testDescription: "a ping of one byte", bytes: F.frame(6, [1])),
-        Break(testDescription: "a push", bytes: F.frame(5, flags: 4, stream: 1, F.number(2) + [0x82, 0x87, 0x84])),
-        Break(testDescription: "pings", bytes: [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 3000).flatMap { $0 }),
-        Break(testDescription: "a head without its end, then a refusal", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.reset(7)),
-        Break(testDescription: "a head without its end, then a goodbye", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.goAway(last: 0)),
+        Violation(testDescription: "padding beyond the head", bytes: F.frame(1, flags: 12, stream: 1, [9] + F.fields(ok))),
+        Violation(testDescription: "padding beyond the content", bytes: F.frame(0, flags: 8, stream: 1, [9, 0x61, 0x62])),
+        Violation(testDescription: "a head and a ping of one byte", bytes: F.headers(ok) + F.frame(6, [1])),
+        Violation(testDescription: "a ping of one byte", bytes: F.frame(6, [1])),
+        Violation(testDescription: "a push", bytes: F.frame(5, flags: 4, stream: 1, F.number(2) + [0x82, 0x87, 0x84])),
+        Violation(testDescription: "pings", bytes: [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 3000).flatMap { $0 }),
+        Violation(testDescription: "a head without its end, then a refusal", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.reset(7)),
+        Violation(testDescription: "a head without its end, then a GOAWAY", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.goAway(last: 0)),
     ]
 
     /// The other requests of the connection are not sent again either, because the server may have acted on them.
-    @Test(arguments: breaks) func noRequestIsSentAgainAfterABreach(_ event: Break) throws {
+    @Test(arguments: violations) func noRequestIsSentAgainAfterAViolation(_ event: Violation) throws {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The response to a frame is sent before the next frame is checked.
-    @Test(arguments: [false, true]) func theFirstBreachCountsAfterAGoodbyeToo(isByteByByte: Bool) throws {
+    @Test(arguments: [false, true]) func firstViolationAfterGoAwayEndsTheConnection(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -126,7 +126,7 @@ import Testing
 
     /// RFC 9113 §5.1: WINDOW_UPDATE may arrive on a closed stream. nghttp2 treats a stream as open until its reset has
     /// been sent.
-    @Test(arguments: [false, true]) func whatComesOnAStreamThatIsResetDoesNotEndTheConnection(isByteByByte: Bool) throws {
+    @Test(arguments: [false, true]) func framesOnAResetStreamDoNotEndTheConnection(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
@@ -139,7 +139,7 @@ import Testing
     }
 
     /// A request counts as seen from the header of the first frame of its response.
-    @Test func aRequestWhoseResponseHasBegunIsSeen() throws {
+    @Test func requestCountsAsSeenOnceItsResponseHasBegun() throws {
         let head = F.headers(Self.ok)
         for count in 9..<head.count {
             let server = try EmbeddedServer()
@@ -154,7 +154,7 @@ import Testing
 
     // MARK: Output
 
-    @Test func framesOfOneTurnLeaveInOneWrite() throws {
+    @Test func framesOfOneLoopTurnAreSentInOneWrite() throws {
         let server = try EmbeddedServer()
         let before = server.transport.writes.count
         for _ in 0..<20 { server.connection.makeStream(for: try RecordingTransaction()).start() }
@@ -164,7 +164,7 @@ import Testing
         #expect(server.frames.count { $0.type == 1 } == 20)
     }
 
-    @Test func aFullTransportStopsABody() throws {
+    @Test func fullTransportHoldsBackABody() throws {
         let server = try EmbeddedServer()
         server.send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0))
         let body = [UInt8](repeating: 5, count: 500_000)
@@ -182,7 +182,7 @@ import Testing
     }
 
     /// A violation fails its loads although the server reads nothing.
-    @Test(arguments: breaks) func aBreachIsSeenWhileTheTransportIsFull(_ event: Break) throws {
+    @Test(arguments: violations) func violationFailsTheLoadWhileTheTransportIsFull(_ event: Violation) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
         server.start(transaction)
@@ -191,7 +191,7 @@ import Testing
         #expect(transaction.eligibility == .seen && transaction.endCount == 1)
     }
 
-    @Test func aBodyEndsWithItsLastFrameWhereTheWindowEndsToo() throws {
+    @Test func bodyThatFillsTheWindowEndsWithItsLastDataFrame() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 65_535)))
         server.start(transaction)
@@ -201,7 +201,7 @@ import Testing
     }
 
     /// RFC 9218 §2.1: this client sends no priorities of RFC 7540.
-    @Test func prioritiesOfThePastAreOff() throws {
+    @Test func prioritiesOfRFC7540AreNotUsed() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })

@@ -12,7 +12,7 @@ import Testing
     private static let ok = [(":status", "200")]
 
     @Test(arguments: [(7, RetryEligibility.refused), (13, .needsHTTP1), (8, .seen), (0, .seen), (2, .seen), (99, .seen)])
-    func resetsSayWhatBecameOfTheRequest(_ code: Int, _ eligibility: RetryEligibility) throws {
+    func resetCodeDecidesTheRetryEligibility(_ code: Int, _ eligibility: RetryEligibility) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -22,7 +22,7 @@ import Testing
         #expect(server.resetCode() == nil)
     }
 
-    @Test func theCodeOfAResetIsNamed() throws {
+    @Test func messageNamesTheCodeOfAReset() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -31,7 +31,7 @@ import Testing
             transaction.error?.message == "https://example.org ended the answer with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
     }
 
-    @Test func goAwayLeavesLaterStreamsToOthers() throws {
+    @Test func streamsAfterTheLastOfAGoAwayCountAsNotProcessed() throws {
         let server = try EmbeddedServer()
         let exchanges = try (0..<4).map { _ in try RecordingTransaction(.post) }
         for transaction in exchanges { server.start(transaction) }
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Without its pool, a connection would never be used again or closed.
-    @Test func aConnectionThatHasLostItsPoolEndsWithItsLastStream() throws {
+    @Test func connectionWithoutAPoolEndsWithItsLastStream() throws {
         let server = try EmbeddedServer()
         let exchanges = try (0..<2).map { _ in try RecordingTransaction() }
         for transaction in exchanges { server.start(transaction) }
@@ -58,7 +58,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    @Test func aRetiredConnectionTakesNoStream() throws {
+    @Test func connectionTakesNoStreamAfterAGoAway() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         let late = try RecordingTransaction()
@@ -81,7 +81,7 @@ import Testing
         #expect(unanswered.endCount == 1 && answered.endCount == 1)
     }
 
-    @Test func aCancelledStreamIsResetAndItsPlaceFree() throws {
+    @Test func cancelledStreamIsResetAndFreesItsPlace() throws {
         let server = try EmbeddedServer()
         server.send(ServerFrames.settings([(3, 1)]))
         let transaction = try RecordingTransaction()
@@ -97,7 +97,7 @@ import Testing
         #expect(server.isOpen)
     }
 
-    @Test func aStopWithinDataResetsTheStream() throws {
+    @Test func stoppedReturnedForDataResetsTheStream() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -123,7 +123,7 @@ import Testing
         #expect(server.connection.room == 100)
     }
 
-    @Test func theRoomFollowsTheSettings() throws {
+    @Test func roomFollowsTheStreamLimitOfTheServer() throws {
         let server = try EmbeddedServer()
         #expect(server.connection.room == 100)
         server.send(ServerFrames.settings([(3, 5)]))
@@ -138,7 +138,7 @@ import Testing
 
     // MARK: A server that allows no stream (RFC 9113 §6.5.2)
 
-    @Test func whereNoStreamIsAllowedLoadsWaitOnlySoLong() throws {
+    @Test func waitingRequestsTimeOutIfTheServerAllowsNoStream() throws {
         let server = try EmbeddedServer()
         let before = try RecordingTransaction()
         server.start(before)
@@ -165,7 +165,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    @Test func whatWaitedIsSentOnceTheServerAllowsIt() throws {
+    @Test func waitingRequestIsSentOnceTheServerAllowsAStream() throws {
         let server = try EmbeddedServer()
         server.send(ServerFrames.settings([(3, 0)]))
         let (transaction, cancelled) = (try RecordingTransaction(), try RecordingTransaction())
@@ -199,7 +199,7 @@ import Testing
         #expect(server.frames.contains(ClientFrame(type: 6, flags: 1, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8])))
     }
 
-    @Test func whatIsNoHTTP2IsSaidSo() throws {
+    @Test func messageNamesAServerThatDoesNotSpeakHTTP2() throws {
         let server = try EmbeddedServer(isGreeting: false)
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -209,7 +209,7 @@ import Testing
 
     /// The unread bytes are frames, on an idle connection and on one in use. The end of the connection is detected
     /// separately.
-    @Test func unreadFramesAreNoSignOfAnEnd() throws {
+    @Test func unreadFramesDoNotMakeAConnectionStale() throws {
         let server = try EmbeddedServer()
         server.transport.hasUnread = true
         #expect(server.connection.isAlive)
@@ -219,7 +219,7 @@ import Testing
         #expect(!server.connection.isAlive)
     }
 
-    @Test func aLostConnectionSaysWhy() throws {
+    @Test func lostConnectionNamesTheReason() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -230,7 +230,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    @Test func anErrorWaitsForWhatIsHeld() throws {
+    @Test func errorWaitsForDataThatIsHeldBack() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         let carrier = server.start(transaction)
@@ -245,7 +245,7 @@ import Testing
         #expect(transaction.events.last == .failed(.connectionLost))
     }
 
-    @Test func anEndWaitsForWhatIsHeldAndFreesItsPlaceAtOnce() throws {
+    @Test func endWaitsForHeldBackDataButFreesItsPlaceAtOnce() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         let carrier = server.start(transaction)
@@ -262,7 +262,7 @@ import Testing
         #expect(transaction.endCount == 1)
     }
 
-    @Test func aCancelWhilePausedDropsWhatIsHeld() throws {
+    @Test func cancelWhilePausedDropsHeldBackData() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         let carrier = server.start(transaction)

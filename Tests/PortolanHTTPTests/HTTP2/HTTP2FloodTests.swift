@@ -38,7 +38,7 @@ import Testing
     ]
 
     /// A server with one load in the middle of its response, and one stream that has ended.
-    private func serverInAnswer() throws -> (EmbeddedServer, RecordingTransaction) {
+    private func serverDuringAResponse() throws -> (EmbeddedServer, RecordingTransaction) {
         let server = try EmbeddedServer()
         let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(transaction)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: floods) func aFloodEndsTheConnection(_ flood: Flood) throws {
-        let (server, transaction) = try serverInAnswer()
+        let (server, transaction) = try serverDuringAResponse()
         server.send([[UInt8]](repeating: flood.frame, count: 1200).flatMap { $0 })
         #expect(transaction.error?.code == .limitExceeded, "\(String(describing: transaction.error))")
         #expect(transaction.eligibility == .seen)
@@ -57,9 +57,9 @@ import Testing
     }
 
     /// After a GOAWAY, each response to the server is written at once, also if the server reads nothing.
-    @Test(arguments: [true, false]) func aServerThatReadsNoAnswersIsGivenUp(saysGoodbye: Bool) throws {
-        let (server, transaction) = try serverInAnswer()
-        if saysGoodbye { server.send(F.goAway(last: Int(Int32.max))) }
+    @Test(arguments: [true, false]) func pingsOfAServerThatReadsNothingEndTheConnection(sendsGoAway: Bool) throws {
+        let (server, transaction) = try serverDuringAResponse()
+        if sendsGoAway { server.send(F.goAway(last: Int(Int32.max))) }
         server.transport.isWritable = false
         let ping = F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])
         var sent = 0
@@ -73,8 +73,8 @@ import Testing
     }
 
     /// A connection that is open for a long time receives such frames.
-    @Test func aFewNowAndThenAreFine() throws {
-        let (server, transaction) = try serverInAnswer()
+    @Test func fewFramesAtATimeAreAllowed() throws {
+        let (server, transaction) = try serverDuringAResponse()
         for _ in 0..<100 {
             server.send([[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 900).flatMap { $0 })
             server.advance(by: .seconds(30))
@@ -83,8 +83,8 @@ import Testing
         #expect(transaction.events.last == .end)
     }
 
-    @Test func aLongDownloadMayHaveAnyNumberOfThem() throws {
-        let (server, transaction) = try serverInAnswer()
+    @Test func longDownloadAllowsAnyNumberOfControlFrames() throws {
+        let (server, transaction) = try serverDuringAResponse()
         for _ in 0..<10_000 {
             server.send(F.data("content") + F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]) + F.windowUpdate(1, stream: 0))
         }
@@ -93,7 +93,7 @@ import Testing
         #expect(transaction.bytes.count == 70_000)
     }
 
-    @Test func aLongUploadMayHaveAnyNumberOfThem() throws {
+    @Test func longUploadAllowsAnyNumberOfWindowUpdates() throws {
         let server = try EmbeddedServer()
         // Not larger than a body that is sent without waiting for 100.
         let body = [UInt8](repeating: 5, count: 1 << 20)
@@ -107,8 +107,8 @@ import Testing
     }
 
     /// Empty DATA frames count only if they follow one another.
-    @Test func emptyFramesAmongContentAreFine() throws {
-        let (server, transaction) = try serverInAnswer()
+    @Test func emptyDataFramesBetweenContentAreAllowed() throws {
+        let (server, transaction) = try serverDuringAResponse()
         for _ in 0..<2000 { server.send(F.data("x") + F.data("")) }
         let empty = [[UInt8]](repeating: F.data(""), count: HTTP2FloodLimit.emptyFrames)
         server.send(F.data("x") + empty.flatMap { $0 } + F.data("", ends: true))
@@ -116,8 +116,8 @@ import Testing
         #expect(transaction.bytes.count == 2001)
     }
 
-    @Test func whatCameBeforeAFloodIsDelivered() throws {
-        let (server, transaction) = try serverInAnswer()
+    @Test func contentBeforeAFloodIsDelivered() throws {
+        let (server, transaction) = try serverDuringAResponse()
         server.send(F.data("all of it", ends: true) + [[UInt8]](repeating: F.frame(0x88), count: 1200).flatMap { $0 })
         #expect(transaction.text == "all of it")
         #expect(transaction.events.last == .end)
@@ -140,7 +140,7 @@ import Testing
         return found
     }
 
-    @Test func framesAreFoundHoweverTheyCome() {
+    @Test func framesAreFoundInPiecesOfAnySize() {
         let whole = scan([Self.frames])
         #expect(whole.map(\.frame.type.rawValue) == [4, 1, 0, 0, 0, 0, 0, 3, 0])
         #expect(whole.filter { $0.frame.type == .data }.map(\.contentLength) == [5, 5, 0, 0, 0, 70_000])

@@ -10,7 +10,7 @@ import Testing
     private static let head = [(":status", "200")]
     private static let piece = [UInt8](repeating: 7, count: 16 << 10)
 
-    @Test func streamsStartWithTheWindowThatWasSaid() throws {
+    @Test func streamsStartWithTheAnnouncedWindow() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingTransaction())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
@@ -25,7 +25,7 @@ import Testing
     }
 
     /// RFC 9113 §6.5.3: a server respects the window that it knows until it acknowledges the client's settings.
-    @Test func aServerThatNeverAcknowledgesSettingsCanSendOn() throws {
+    @Test func serverThatNeverAcknowledgesSettingsCanContinueToSend() throws {
         let server = try EmbeddedServer(isGreeting: false)
         server.send(ServerFrames.settings())
         let transaction = try RecordingTransaction()
@@ -39,7 +39,7 @@ import Testing
         #expect(server.windowGiven(stream: 1) <= 64 * Self.piece.count)
     }
 
-    @Test func aPausedStreamGivesNoWindowBack() throws {
+    @Test func pausedStreamReturnsNoWindow() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         let carrier = server.start(transaction)
@@ -58,7 +58,7 @@ import Testing
         #expect(transaction.events.last == .end)
     }
 
-    @Test func moreThanTheWindowIsAnErrorOfTheStream() throws {
+    @Test func dataBeyondTheWindowIsAStreamError() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         let carrier = server.start(transaction)
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Bytes that one stream buffers do not slow other streams, because the connection's window is returned at once.
-    @Test func otherStreamsGoOn() throws {
+    @Test func pausedStreamDoesNotSlowOtherStreams() throws {
         let server = try EmbeddedServer()
         let (paused, other) = (try RecordingTransaction(), try RecordingTransaction())
         paused.flow = .pause
@@ -90,7 +90,7 @@ import Testing
         #expect(unused >= HTTP2ReceiveWindow.connection / 2)
     }
 
-    @Test func aStreamThatIsReadGetsAWiderWindow() throws {
+    @Test func windowOfAStreamThatIsReadGrows() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// The windows of 64 streams together stay within the limit for buffered bytes, whatever their history.
-    @Test func allWindowsTogetherAreBounded() throws {
+    @Test func sumOfAllWindowsIsLimited() throws {
         let server = try EmbeddedServer()
         let exchanges = try (0..<64).map { _ in try RecordingTransaction() }
         var taken = [Int](repeating: 0, count: 64)
@@ -122,7 +122,7 @@ import Testing
         #expect(open <= 64 * HTTP2ReceiveWindow.streamStart + HTTP2ReceiveWindow.growthLimit)
     }
 
-    @Test func anEndedStreamGivesItsGrowthBack() throws {
+    @Test func endedStreamReturnsItsWindowGrowth() throws {
         let server = try EmbeddedServer()
         for index in 0..<20 {
             let transaction = try RecordingTransaction()
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// A server may send data at once, and acknowledge the settings later.
-    @Test func theWindowIsRightBeforeTheSettingsAreAcknowledged() throws {
+    @Test func windowIsCorrectBeforeTheSettingsAreAcknowledged() throws {
         let server = try EmbeddedServer(isGreeting: false)
         server.send(ServerFrames.settings())
         let transaction = try RecordingTransaction()

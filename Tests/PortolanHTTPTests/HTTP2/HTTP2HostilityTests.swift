@@ -34,24 +34,24 @@ import Testing
     ]
 
     @Test(arguments: 0..<40)
-    func framesInAnyOrderAreSurvived(_ seed: UInt64) throws {
+    func framesInAnyOrderEndEachExchangeOnce(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<25 {
             let bytes = (0..<Int.random(in: 1...12, using: &generator)).flatMap { _ in Self.frames.randomElement(using: &generator) ?? [] }
-            try survive(bytes, mutations: 0, &generator)
+            try checkEnds(bytes, mutations: 0, &generator)
         }
     }
 
     @Test(arguments: 0..<40)
-    func framesWithWrongBytesAreSurvived(_ seed: UInt64) throws {
+    func framesWithWrongBytesEndEachExchangeOnce(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed &+ 1000)
         for _ in 0..<25 {
             let bytes = (0..<Int.random(in: 1...6, using: &generator)).flatMap { _ in Self.frames.randomElement(using: &generator) ?? [] }
-            try survive(bytes, mutations: Int.random(in: 1...4, using: &generator), &generator)
+            try checkEnds(bytes, mutations: Int.random(in: 1...4, using: &generator), &generator)
         }
     }
 
-    private func survive(_ input: [UInt8], mutations: Int, _ generator: inout SeededGenerator) throws {
+    private func checkEnds(_ input: [UInt8], mutations: Int, _ generator: inout SeededGenerator) throws {
         var bytes = input
         for _ in 0..<mutations {
             let index = Int.random(in: 0..<bytes.count, using: &generator)

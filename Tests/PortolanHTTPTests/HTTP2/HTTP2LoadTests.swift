@@ -31,10 +31,10 @@ import Testing
         return request
     }
 
-    @Test func anExchangeOverASocket() throws {
+    @Test func responseIsLoadedOverASocket() throws {
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            connection.answer(frame.stream, ends: false)
+            connection.respond(frame.stream, ends: false)
             connection.send(frame.stream, Array("hello".utf8))
         }
         let client = run(try server.request())
@@ -44,7 +44,7 @@ import Testing
 
     @Test func loadsShareAConnection() throws {
         let server = try FrameServer { connection, frame in
-            if frame.endsRequest { connection.answer(frame.stream) }
+            if frame.endsRequest { connection.respond(frame.stream) }
         }
         let handler = HTTPHandler()
         for _ in 0..<10 { #expect(run(try server.request(), on: handler).error == nil) }
@@ -55,12 +55,12 @@ import Testing
     }
 
     /// Any method is sent again, because the server states that it did not process the request.
-    @Test func whatAGoAwayLeavesAsideIsLoadedElsewhere() throws {
+    @Test func requestAfterTheLastStreamOfAGoAwayUsesANewConnection() throws {
         let server = try FrameServer { connection, frame in
             if connection.number == 0 {
                 if frame.isHead { connection.goAway(last: 0) }
             } else if frame.endsRequest {
-                connection.answer(frame.stream, 201)
+                connection.respond(frame.stream, 201)
             }
         }
         let client = run(try post(to: server))
@@ -68,12 +68,12 @@ import Testing
         #expect(server.counts.connections == 2)
     }
 
-    @Test func aServerThatClosesEachConnectionGetsOn() throws {
+    @Test func serverWithOneRequestPerConnectionServesAllLoads() throws {
         let server = try FrameServer { connection, frame in
             // The server serves one request for each connection, and ignores the others.
             guard frame.endsRequest, frame.stream == 1 else { return }
             connection.goAway(last: 1)
-            connection.answer(frame.stream)
+            connection.respond(frame.stream)
         }
         let handler = HTTPHandler()
         let clients = try (0...ResendPolicy.limit).map { _ in start(try server.request(), on: handler).0 }
@@ -82,7 +82,7 @@ import Testing
         #expect(server.counts.connections == clients.count)
     }
 
-    @Test func aServerThatLooksAtNothingIsGivenUp() throws {
+    @Test func serverThatProcessesNoRequestIsGivenUp() throws {
         let server = try FrameServer { connection, frame in
             if frame.isHead { connection.goAway(last: 0) }
         }
@@ -90,14 +90,14 @@ import Testing
         #expect(server.counts.connections == ResendPolicy.limit + 1)
     }
 
-    @Test func aRefusedStreamIsTriedAgainOnItsConnection() throws {
+    @Test func refusedStreamIsRetriedOnItsConnection() throws {
         let refusals = Atomic(ResendPolicy.limit)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
             if refusals.subtract(1, ordering: .relaxed).newValue >= 0 {
                 connection.reset(frame.stream, 7)
             } else {
-                connection.answer(frame.stream)
+                connection.respond(frame.stream)
             }
         }
         let handler = HTTPHandler()
@@ -107,7 +107,7 @@ import Testing
         #expect(server.counts.connections == 1)
     }
 
-    @Test func anotherResetIsNotTriedAgain() throws {
+    @Test func otherResetsAreNotRetried() throws {
         let requests = Atomic(0)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
@@ -118,10 +118,10 @@ import Testing
         #expect(requests.load(ordering: .relaxed) == 1)
     }
 
-    @Test func aConnectionThatDiedIdleIsReplacedForIdempotentMethods() throws {
+    @Test func staleConnectionIsReplacedForIdempotentMethods() throws {
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            if connection.number == 0, frame.stream != 1 { connection.close() } else { connection.answer(frame.stream) }
+            if connection.number == 0, frame.stream != 1 { connection.close() } else { connection.respond(frame.stream) }
         }
         let handler = HTTPHandler()
         #expect(run(try server.request(), on: handler).error == nil)
@@ -129,9 +129,9 @@ import Testing
         #expect(server.counts.connections == 2)
     }
 
-    @Test func loadsWaitWhereTheServerHasNoRoom() throws {
+    @Test func loadsWaitForAFreeStream() throws {
         let server = try FrameServer(streams: 2) { connection, frame in
-            if frame.endsRequest { connection.answer(frame.stream) }
+            if frame.endsRequest { connection.respond(frame.stream) }
         }
         let handler = HTTPHandler()
         #expect(run(try server.request(), on: handler).error == nil)
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// This holds also for the request that was sent before the server's settings arrived, and that the server refuses.
-    @Test func aServerThatAllowsNoStreamIsNamed() throws {
+    @Test func errorNamesAServerThatAllowsNoStream() throws {
         let server = try FrameServer { connection, frame in
             if frame.isHead { connection.allowNoStreams(refusing: frame.stream) }
         }
@@ -158,10 +158,10 @@ import Testing
 
     /// The cancel must be sent before the next request, because the server would otherwise have more streams than it
     /// allows.
-    @Test func aCancelledLoadMakesWayForTheNext() throws {
+    @Test func cancelledLoadFreesItsStreamForTheNext() throws {
         let server = try FrameServer(streams: 1) { connection, frame in
             guard frame.isHead, connection.path == "/" else { return }
-            connection.answer(frame.stream)
+            connection.respond(frame.stream)
         }
         let handler = HTTPHandler()
         #expect(run(try server.request(), on: handler).error == nil)
@@ -176,27 +176,27 @@ import Testing
         #expect(server.counts.connections == 1)
     }
 
-    @Test func anUnusedConnectionSaysGoodbye() async throws {
+    @Test func idleConnectionSendsGoAway() async throws {
         let server = try FrameServer { connection, frame in
-            if frame.endsRequest { connection.answer(frame.stream) }
+            if frame.endsRequest { connection.respond(frame.stream) }
         }
         var configuration = HTTPConfiguration()
         configuration.connections.idleTimeout = .milliseconds(20)
         let handler = HTTPHandler(configuration: configuration)
         #expect(run(try server.request(), on: handler).error == nil)
         try await server.server.waitUntilClosed()
-        #expect(server.counts.goodbyes == 1)
+        #expect(server.counts.goAways == 1)
         #expect(run(try server.request(), on: handler).error == nil)
         #expect(server.counts.connections == 2)
     }
 
     /// A thousand loads on one connection. A third of them are cancelled at any time. Each load ends or is silent, and
     /// no stream remains open.
-    @Test func cancelledLoadsLeaveNothingBehind() throws {
+    @Test func cancelledLoadsLeaveNoStreamOpen() throws {
         let body = [UInt8](repeating: 9, count: 20_000)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            connection.answer(frame.stream, ends: false)
+            connection.respond(frame.stream, ends: false)
             connection.send(frame.stream, body)
         }
         let handler = HTTPHandler()
@@ -225,12 +225,12 @@ import Testing
     }
 
     /// Each sender stops at the stream's window. A load that is not paused does not wait for the paused loads.
-    @Test func pausedLoadsStopTheirSendersAlone() throws {
+    @Test func pausedLoadsStopOnlyTheirOwnSenders() throws {
         let size = 2 << 20
         let piece = [UInt8](repeating: 3, count: 64 << 10)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            connection.answer(frame.stream, ends: false)
+            connection.respond(frame.stream, ends: false)
             for index in 1...(size / piece.count) { connection.send(frame.stream, piece, ends: index == size / piece.count) }
         }
         let handler = HTTPHandler()
@@ -261,23 +261,23 @@ import Testing
     }
 
     /// The bytes of a field value mean the same as over HTTP/1.1: `/caf<E9>` in ISO-8859-1 redirects to `/caf%E9`.
-    @Test func aRedirectLeadsWhereItsBytesSay() async throws {
+    @Test func redirectKeepsTheBytesOfItsLocation() async throws {
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
-            guard connection.path == "/" else { return connection.answer(frame.stream) }
+            guard connection.path == "/" else { return connection.respond(frame.stream) }
             let fields = ServerFrames.fields([(":status", "302")]) + ServerFrames.field("location", Array("/caf".utf8) + [0xE9])
-            connection.answer(frame.stream, ServerFrames.frame(1, flags: 5, stream: frame.stream, fields))
+            connection.respond(frame.stream, ServerFrames.frame(1, flags: 5, stream: frame.stream, fields))
         }
         let (_, response) = try await Loader.http().data(for: server.request())
         #expect(response.status?.code == 200)
         #expect("\(response.url)".hasSuffix("/caf%E9"), "\(response.url)")
     }
 
-    @Test func anUploadIsPacedByTheServer() throws {
+    @Test func uploadIsLimitedByTheServersWindow() throws {
         let received = ConditionLock(0)
         let server = try FrameServer { connection, frame in
             if frame.type == 0 { received.withLockBroadcasting { $0 += frame.payload.count } }
-            if frame.isHead { connection.answer(frame.stream, ends: false) }
+            if frame.isHead { connection.respond(frame.stream, ends: false) }
         }
         var request = try server.request()
         request.method = .put

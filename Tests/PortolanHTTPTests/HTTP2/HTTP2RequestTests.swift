@@ -23,11 +23,11 @@ import Testing
         #expect(try sent(transaction) == [":method: DELETE", ":scheme: https", ":authority: example.org", ":path: /a?b", "user-agent: x"])
     }
 
-    @Test func anEmptyPathIsARoot() throws {
+    @Test func emptyPathIsSentAsASlash() throws {
         #expect(try sent(try RecordingTransaction(path: "")).dropFirst(3).first == ":path: /")
     }
 
-    @Test func namesAreInLowerCase() throws {
+    @Test func fieldNamesAreSentInLowerCase() throws {
         let name = try #require(HTTPField.Name("X-UPPER"))
         #expect(try sent([name: "Value"]) == ["x-upper: Value"])
     }
@@ -35,12 +35,12 @@ import Testing
     @Test(arguments: [
         "Host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "HTTP2-Settings", "Content-Length",
     ])
-    func fieldsOfAnHTTP1ConnectionStayBehind(_ name: String) throws {
+    func connectionSpecificFieldsAreNotSent(_ name: String) throws {
         let field = try #require(HTTPField.Name(name))
         #expect(try sent([field: "x", .accept: "*/*"]) == ["accept: */*"])
     }
 
-    @Test func trailersMayBeAskedFor() throws {
+    @Test func teTrailersIsSent() throws {
         #expect(try sent([.te: "trailers"]) == ["te: trailers"])
     }
 
@@ -71,13 +71,13 @@ import Testing
         #expect(try sent(fields) == ["cookie: a=1", "cookie: b=2"])
     }
 
-    @Test func theLengthOfABodyIsSentWhereItIsKnown() throws {
+    @Test func contentLengthIsSentIfItIsKnown() throws {
         let transaction = try RecordingTransaction(.post, body: .bytes(Array("hello".utf8)))
         #expect(try sent(transaction).last == "content-length: 5")
     }
 
     @Test(arguments: ["a b", "ä", "a\u{7F}"])
-    func authoritiesThatNoURLHasAreRefused(_ host: String) throws {
+    func invalidAuthoritiesAreRefused(_ host: String) throws {
         var fields = HTTPFields()
         fields.append(HTTPField(name: try #require(HTTPField.Name("Host")), lenientValue: Array(host.utf8)))
         let transaction = try RecordingTransaction(fields: fields)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [(LoadPriority.high, "u=1"), (.low, "u=5"), (.normal, nil)] as [(LoadPriority, String?)])
-    func prioritiesAreSaid(_ priority: LoadPriority, _ value: String?) throws {
+    func prioritiesAreSentAsAField(_ priority: LoadPriority, _ value: String?) throws {
         var preparedRequest = try RecordingTransaction().preparedRequest
         preparedRequest.priority = priority
         let head = try HTTP2RequestHead(preparedRequest)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func secretsStayOutOfTheTable() throws {
+    @Test func secretFieldsAreNeverIndexed() throws {
         var fields: HTTPFields = [.authorization: "Basic x", .proxyAuthorization: "Basic y", .cookie: "a=1", .accept: "*/*"]
         fields.append(HTTPField(name: .cookie, value: "long=0123456789abcdefghij"))
         var avoided = HTTPField(name: .userAgent, value: "x")

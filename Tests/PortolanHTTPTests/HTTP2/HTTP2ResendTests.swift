@@ -72,7 +72,7 @@ struct HTTP2ResendTests {
         #expect(server.requestCount == 1 && server.server.connections.count == 1)
     }
 
-    @Test(arguments: methods) func aResetAfterTheEndChangesNothing(_ method: HTTPRequest.Method) async throws {
+    @Test(arguments: methods) func resetAfterTheEndIsIgnored(_ method: HTTPRequest.Method) async throws {
         let server = try HostileServer(whole: {
             F.headers(Self.ok, stream: $0.stream) + F.data("yes", stream: $0.stream, ends: true) + F.reset(Self.refused, stream: $0.stream)
         })
@@ -85,7 +85,7 @@ struct HTTP2ResendTests {
     }
 
     /// The response arrives while the body is being sent, and the server does not want the rest of the body.
-    @Test func aRefusalInTheMiddleOfAnUploadAfterTheHeadIsFinal() async throws {
+    @Test func refusalDuringAnUploadAfterTheHeadIsFinal() async throws {
         let server = try HostileServer(head: { F.headers(Self.ok, stream: $0.stream) + F.reset(Self.refused, stream: $0.stream) })
         let request = try server.request { request in
             request.method = .put
@@ -108,7 +108,7 @@ struct HTTP2ResendTests {
 
     /// Any method is sent again, because the server states that it did not process the request.
     @Test(arguments: rejections, methods)
-    func whatWasNotProcessedIsSentAgain(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
+    func unprocessedRequestsAreSentAgain(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
         let endsConnection = rejection.testDescription.contains("GOAWAY")
         let server = try HostileServer(whole: { arrival in
             (endsConnection ? arrival.connection : arrival.number) < 2
@@ -124,7 +124,7 @@ struct HTTP2ResendTests {
     }
 
     @Test(arguments: rejections, methods)
-    func aServerThatNeverProcessesIsGivenUpSoon(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
+    func serverThatNeverProcessesIsGivenUpAfterSixTries(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
         let server = try HostileServer(whole: { rejection.bytes($0.stream) })
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error?.code == .connectionLost)
@@ -137,7 +137,7 @@ struct HTTP2ResendTests {
 
     /// nginx does this with `keepalive_requests`: it ignores the requests after the last one.
     @Test(arguments: [(8, 1), (20, 1), (20, 3), (100, 10)])
-    func aServerThatServesFewOnEachConnectionServesAll(_ loads: Int, _ served: Int) async throws {
+    func serverWithFewRequestsPerConnectionServesAllLoads(_ loads: Int, _ served: Int) async throws {
         let counts = Mutex<[Int: Int]>([:])
         let server = try HostileServer(whole: { arrival in
             let count = counts.withLock { counts in
@@ -145,8 +145,8 @@ struct HTTP2ResendTests {
                 return counts[arrival.connection, default: 0]
             }
             guard count <= served else { return [] }
-            let answer = F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
-            return count == served ? answer + F.goAway(last: arrival.stream) : answer
+            let response = F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
+            return count == served ? response + F.goAway(last: arrival.stream) : response
         })
         let loader = Loader.http()
         let delegates = (0..<loads).map { _ in RecordingDelegate() }
@@ -161,7 +161,7 @@ struct HTTP2ResendTests {
     }
 
     /// The server announces the last request at once and responds later, like a server with a slow program behind it.
-    @Test func aServerThatAnswersAfterItsGOAWAYServesAll() async throws {
+    @Test func serverThatRespondsAfterItsGoAwayServesAllLoads() async throws {
         let server = try HostileServer(
             head: { $0.stream == 1 ? F.goAway(last: 1) : [] },
             whole: { $0.stream == 1 ? F.headers(Self.ok, stream: 1) + F.data("yes", stream: 1, ends: true) : [] })
@@ -176,7 +176,7 @@ struct HTTP2ResendTests {
 
     /// One request succeeds on each connection, and the server refuses the others one by one. This is REFUSED_STREAM,
     /// which counts.
-    @Test func refusalsCountAlsoWhereOthersAreServed() async throws {
+    @Test func refusedStreamIsSentAgainOnAConnectionThatServesOthers() async throws {
         let server = try HostileServer(whole: { arrival in
             arrival.number % 2 == 0
                 ? F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
@@ -190,7 +190,7 @@ struct HTTP2ResendTests {
         #expect(server.requestCount == 3)
     }
 
-    @Test(arguments: [100, 1000]) func nginxServesAllWhateverItsLimitForEachConnection(_ loads: Int) async throws {
+    @Test(arguments: [100, 1000]) func nginxServesAllLoadsDespiteItsLimitPerConnection(_ loads: Int) async throws {
         var request = try Request(TestServers.shared.url(.nginxHTTP2Tenth, "/hello.txt", host: "127.0.0.1"))
         request[HTTPVersionChoice.self] = .http2
         let loader = Loader.http()
@@ -205,7 +205,7 @@ struct HTTP2ResendTests {
     }
 
     /// All kinds of refusals share one limit.
-    @Test func refusalsOfAllKindsAreCountedTogether() async throws {
+    @Test func allKindsOfRefusalsShareOneLimit() async throws {
         let server = try HostileServer(whole: { arrival in
             switch arrival.number % 3 {
             case 0: F.reset(Self.refused, stream: arrival.stream)
@@ -219,7 +219,7 @@ struct HTTP2ResendTests {
     }
 
     /// The server ends each connection before a request can be sent on it.
-    @Test(arguments: [1, 8]) func connectionsThatAreTakenBackAtOnceAreGivenUpSoon(_ loads: Int) async throws {
+    @Test(arguments: [1, 8]) func connectionsWithAnImmediateGoAwayAreGivenUpSoon(_ loads: Int) async throws {
         let server = try HostileServer(greeting: { _ in F.settings() + F.goAway(last: 0) })
         let loader = Loader.http()
         let delegates = (0..<loads).map { _ in RecordingDelegate() }
@@ -271,7 +271,7 @@ struct HTTP2ResendTests {
     // MARK: Other failures
 
     /// The connection was never used before, so it cannot be stale.
-    @Test(arguments: methods) func aNewConnectionThatEndsWithoutAnAnswerIsNoReasonToSendAgain(_ method: HTTPRequest.Method) async throws {
+    @Test(arguments: methods) func requestIsNotSentAgainAfterANewConnectionEnds(_ method: HTTPRequest.Method) async throws {
         let server = try HostileServer(whole: { _ in nil })
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error?.code == .connectionLost)
@@ -280,7 +280,7 @@ struct HTTP2ResendTests {
 
     /// RFC 9110 §9.2.2: an automatic retry that failed is not tried again.
     @Test(arguments: [(HTTPRequest.Method.get, 3), (.put, 3), (.post, 2)])
-    func aConnectionThatWasUsedBeforeIsTriedOnceMoreForIdempotentMethods(_ method: HTTPRequest.Method, _ count: Int) async throws {
+    func idempotentRequestIsSentOnceMoreAfterAReusedConnectionEnds(_ method: HTTPRequest.Method, _ count: Int) async throws {
         let server = try HostileServer(whole: { arrival in
             arrival.number == 0 ? F.headers(Self.ok, stream: arrival.stream, ends: true) : nil
         })
@@ -292,7 +292,7 @@ struct HTTP2ResendTests {
     }
 
     /// A response frame that can't be decoded shows that the server has seen the request (RFC 9110 §9.2.2).
-    @Test(arguments: [HTTPRequest.Method.get, .put]) func aResponseThatCannotBeReadIsFinal(_ method: HTTPRequest.Method) async throws {
+    @Test(arguments: [HTTPRequest.Method.get, .put]) func undecodableResponseIsFinal(_ method: HTTPRequest.Method) async throws {
         let server = try HostileServer(whole: { arrival in
             arrival.number == 0
                 ? F.headers(Self.ok, stream: arrival.stream, ends: true)

@@ -7,7 +7,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// A response on a stream, and the expected outcome.
-struct HTTP2AnswerRow: Sendable, CustomTestStringConvertible {
+struct HTTP2ResponseRow: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
         case complete(Int, body: String = "", interim: [Int] = [], trailers: [String: String] = [:])
         /// The exchange fails, its stream is reset, and the connection stays open.
@@ -31,7 +31,7 @@ struct HTTP2AnswerRow: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-extension HTTP2AnswerRow {
+extension HTTP2ResponseRow {
     private typealias F = ServerFrames
     private static let ok: (String, String) = (":status", "200")
 
@@ -39,15 +39,15 @@ extension HTTP2AnswerRow {
 
     private static func row(
         _ name: String, method: HTTPRequest.Method = .get, _ frames: [[UInt8]], _ outcome: Outcome
-    ) -> HTTP2AnswerRow {
-        HTTP2AnswerRow(name, method: method, frames, outcome)
+    ) -> HTTP2ResponseRow {
+        HTTP2ResponseRow(name, method: method, frames, outcome)
     }
 
-    private static func malformed(_ name: String, _ rule: HTTP2ResponseError.Rule, _ frames: [UInt8]...) -> HTTP2AnswerRow {
-        HTTP2AnswerRow(name, frames, .streamFails(.badResponse, rule))
+    private static func malformed(_ name: String, _ rule: HTTP2ResponseError.Rule, _ frames: [UInt8]...) -> HTTP2ResponseRow {
+        HTTP2ResponseRow(name, frames, .streamFails(.badResponse, rule))
     }
 
-    static let sound: [HTTP2AnswerRow] = [
+    static let valid: [HTTP2ResponseRow] = [
         row("head alone", [head(ok, ends: true)], .complete(200)),
         row("head and content", [head(ok), F.data("hello", ends: true)], .complete(200, body: "hello")),
         row("empty frame at the end", [head(ok), F.data("hello"), F.data("", ends: true)], .complete(200, body: "hello")),
@@ -81,14 +81,14 @@ extension HTTP2AnswerRow {
             "frames of unknown types",
             [F.frame(0xEE, flags: 0xFF, stream: 1, [1, 2, 3]), head(ok), F.frame(0xEF), F.data("a", ends: true)], .complete(200, body: "a")),
         row("a ping in between", [head(ok), F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), F.data("a", ends: true)], .complete(200, body: "a")),
-        row("priority of the past", [F.frame(2, stream: 1, [0, 0, 0, 0, 15]), head(ok, ends: true)], .complete(200)),
-        row("a goodbye that lets it go on", [F.goAway(last: 1), head(ok), F.data("a", ends: true)], .complete(200, body: "a")),
-        row("a goodbye in two steps", [F.goAway(last: 0x7FFF_FFFF), F.goAway(last: 1), head(ok, ends: true)], .complete(200)),
+        row("a PRIORITY frame of RFC 7540", [F.frame(2, stream: 1, [0, 0, 0, 0, 15]), head(ok, ends: true)], .complete(200)),
+        row("a GOAWAY that includes the stream", [F.goAway(last: 1), head(ok), F.data("a", ends: true)], .complete(200, body: "a")),
+        row("a GOAWAY in two steps", [F.goAway(last: 0x7FFF_FFFF), F.goAway(last: 1), head(ok, ends: true)], .complete(200)),
         row("fields in several frames", [head(ok, ("x-a", String(repeating: "a", count: 30_000)), ends: true)], .complete(200)),
         row("end and reset without error", [head(ok, ends: true), F.reset(0)], .complete(200)),
     ]
 
-    static let malformed: [HTTP2AnswerRow] = [
+    static let malformed: [HTTP2ResponseRow] = [
         malformed("content before the head", .contentBeforeHead, F.data("hello")),
         malformed("content before the head, of no bytes", .contentBeforeHead, F.data("")),
         malformed("content of no bytes behind an interim response", .contentBeforeHead, head((":status", "103")) + F.data("")),
@@ -112,7 +112,7 @@ extension HTTP2AnswerRow {
         malformed("two statuses", .repeatedPseudoField, head(ok, (":status", "404"), ends: true)),
         malformed("a status after fields", .latePseudoField, head(("x-a", "b"), ok, ends: true)),
         malformed("a pseudo-field of requests", .unknownPseudoField, head(ok, (":path", "/"), ends: true)),
-        malformed("a pseudo-field of nobody", .unknownPseudoField, head(ok, (":x", "/"), ends: true)),
+        malformed("an unknown pseudo-field", .unknownPseudoField, head(ok, (":x", "/"), ends: true)),
         malformed("a colon alone", .unknownPseudoField, head(ok, (":", "/"), ends: true)),
         malformed("a status of two digits", .status, head((":status", "20"), ends: true)),
         malformed("a status of four digits", .status, head((":status", "2000"), ends: true)),
@@ -124,7 +124,7 @@ extension HTTP2AnswerRow {
         malformed("an end with an interim response", .endInInterimResponse, head((":status", "103"), ends: true)),
         malformed("a status in trailers", .pseudoFieldInTrailers, head(ok), F.headers([(":status", "200")], ends: true)),
         malformed("a capital in trailers", .fieldName, head(ok), F.headers([("X-A", "b")], ends: true)),
-        malformed("a length that is none", .contentLength, head(ok, ("content-length", "5x"), ends: true)),
+        malformed("a length that is no number", .contentLength, head(ok, ("content-length", "5x"), ends: true)),
         malformed("a length with a sign", .contentLength, head(ok, ("content-length", "+5"), ends: true)),
         malformed("a length of 2^63", .contentLength, head(ok, ("content-length", "9223372036854775808"), ends: true)),
         malformed("lengths that differ", .contentLengthsDiffer, head(ok, ("content-length", "5"), ("content-length", "6"))),
@@ -166,8 +166,8 @@ extension HTTP2AnswerRow {
     /// Repeats the same field of the dynamic table.
     private static let bomb = [UInt8](repeating: 0xBE, count: 16_000)
 
-    static let fatal: [HTTP2AnswerRow] = [
-        row("a stream that nobody opened", [F.headers([ok], stream: 3, ends: true)], .connectionFails(.badResponse, 1)),
+    static let fatal: [HTTP2ResponseRow] = [
+        row("a stream that the client did not open", [F.headers([ok], stream: 3, ends: true)], .connectionFails(.badResponse, 1)),
         row("a priority of the connection", [F.frame(2, [0, 0, 0, 1, 15])], .connectionFails(.badResponse, 1)),
         row("push allowed by the server", [F.settings([(2, 1)])], .connectionFails(.badResponse, 1)),
         row("a window update of 0 on a stream", [F.windowUpdate(0, stream: 1)], .connectionFails(.badResponse, 1)),
@@ -190,7 +190,7 @@ extension HTTP2AnswerRow {
         row("a continuation of nothing", [F.frame(9, flags: 4, stream: 1)], .connectionFails(.badResponse, 1)),
         row("another frame within fields", [F.frame(1, stream: 1, F.fields([ok])), F.data("a")], .connectionFails(.badResponse, 1)),
         row(
-            "an index of HPACK that is none", [F.frame(1, flags: 5, stream: 1, [0xFF, 0x80, 0x80, 0x01])], .connectionFails(.badResponse, 9)
+            "an HPACK index out of range", [F.frame(1, flags: 5, stream: 1, [0xFF, 0x80, 0x80, 0x01])], .connectionFails(.badResponse, 9)
         ),
         row("a string of HPACK cut short", [F.frame(1, flags: 5, stream: 1, [0, 5, 0x61])], .connectionFails(.badResponse, 9)),
         row(

@@ -9,7 +9,7 @@ import Testing
 @Suite struct HTTP2UploadTests {
     private static let ok = [(":status", "200")]
 
-    @Test func aBodyIsSentAndItsEndMarked() throws {
+    @Test func bodyEndsWithTheEndStreamFlag() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes(Array("hello".utf8)))
         server.start(transaction)
@@ -22,7 +22,7 @@ import Testing
         #expect(transaction.report.map { $0.bytesSent > 5 } == true)
     }
 
-    @Test func anEmptyBodyNeedsNoFrame() throws {
+    @Test func emptyBodyNeedsNoDataFrame() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([]))
         server.start(transaction)
@@ -48,7 +48,7 @@ import Testing
         #expect(transaction.events.last == .requestSent)
     }
 
-    @Test func aBodyWaitsForTheServersWord() throws {
+    @Test func bodyWaitsFor100Continue() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
@@ -58,7 +58,7 @@ import Testing
         #expect(transaction.events == [.interim(100), .sent(1), .requestSent])
     }
 
-    @Test func aBodyDoesNotWaitForever() throws {
+    @Test func bodyIsSentAfterTheExpectationTimeout() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
@@ -67,7 +67,7 @@ import Testing
         #expect(server.body() == [1])
     }
 
-    @Test func aRefusedBodyIsNotSent() throws {
+    @Test func bodyIsNotSentAfterA417() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(transaction)
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// RFC 9113 §8.1
-    @Test func anEarlyAnswerEndsTheUpload() throws {
+    @Test func earlyResponseEndsTheUpload() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 1 << 20)))
         server.start(transaction)

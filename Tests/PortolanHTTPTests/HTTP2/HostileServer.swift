@@ -59,12 +59,12 @@ struct HostileServer {
                     guard let arrival = arrivals.byStream.withLock({ $0[frame.stream] }) else { return [] }
                     var bytes: [UInt8] = []
                     if frame.isHead {
-                        guard let answer = head(arrival) else { return nil }
-                        bytes += answer
+                        guard let response = head(arrival) else { return nil }
+                        bytes += response
                     }
                     if frame.endsRequest {
-                        guard let answer = whole(arrival) else { return nil }
-                        bytes += answer
+                        guard let response = whole(arrival) else { return nil }
+                        bytes += response
                     }
                     return bytes
                 },

@@ -29,7 +29,7 @@ import Testing
         ("attachment; filename=\".bashrc\"", "_bashrc"), ("attachment; filename=\"a/..x\"", "_x"),
         ("attachment; filename*=utf-8''..%2F.ssh%2Fconfig", "config"), ("attachment; filename*=utf-8''%2e%2e%5cx", "x"),
     ])
-    func proposesAName(field: String, filename: String) {
+    func filenameIsRead(field: String, filename: String) {
         #expect(Self.name(field) == filename)
     }
 
@@ -41,16 +41,16 @@ import Testing
         "attachment; filename=\"/\"", "attachment; filename=\"a/\"", "attachment; filename=\". .\"", "attachment; name=\"filename=a\"",
         "attachment; filename*", "attachment; filename*=", "attachment; filename*=utf-8'", "attachment; filename*=utf-8''", ";filename=a",
     ])
-    func proposesNone(field: String) {
+    func malformedFieldsProposeNoFilename(field: String) {
         #expect(Self.name(field) == nil)
     }
 
-    @Test func octetsThatAreNoUTF8AreLatin1() {
+    @Test func bytesThatAreNotUTF8AreReadAsLatin1() {
         #expect(ContentDisposition(parsing: Array("attachment; filename=\"".utf8) + [0xE4, 0x22])?.filename == "ä")
     }
 
     /// Parsing each truncation ends, and proposes at most a part of the name.
-    @Test func everyTruncationIsRead() {
+    @Test func truncationsProposeNoWrongFilename() {
         let field = "attachment; a=\"b;\\\"\"; filename=\"name.txt\"; filename*=utf-8''n%20ame"
         for length in 0...field.count {
             let name = Self.name(String(field.prefix(length)))
@@ -58,18 +58,18 @@ import Testing
         }
     }
 
-    @Test func aVeryLongFieldProposesNone() {
+    @Test func veryLongFieldProposesNoFilename() {
         #expect(Self.name("attachment; filename=" + String(repeating: "a", count: 100)) != nil)
         #expect(Self.name("attachment; filename=" + String(repeating: "a", count: 8 << 10)) == nil)
     }
 
-    @Test func ofSeveralFieldsTheFirstCounts() throws {
+    @Test func firstOfSeveralFieldsIsUsed() throws {
         let bytes = Array("HTTP/1.1 200 OK\r\nContent-Disposition: x; filename=a\r\nContent-Disposition: x; filename=b\r\n\r\n".utf8)
         var parser = ResponseHeadParser(limits: HTTPLimits())
         var offset = 0
         let head = try #require(try unsafe parser.parse(bytes.span.bytes, from: &offset))
         var type = ParsedType()
-        let answer = ReceivedResponse(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, type: &type)
-        #expect(answer.response.suggestedFilename == "a")
+        let received = ReceivedResponse(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, type: &type)
+        #expect(received.response.suggestedFilename == "a")
     }
 }

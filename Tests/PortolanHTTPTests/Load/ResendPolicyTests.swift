@@ -7,7 +7,7 @@ import Testing
 @Suite struct ResendPolicyTests {
     private typealias Failure = ResendPolicy.Failure
 
-    private static let fates: [RetryEligibility] = [
+    private static let eligibilities: [RetryEligibility] = [
         .seen, .unanswered, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
     ]
 
@@ -16,7 +16,7 @@ import Testing
         Failure(eligibility: eligibility, hasResponse: false, isReused: true, isIdempotent: true, mayUseHTTP1: true)
     }
 
-    @Test(arguments: fates) func onceAResponseHasBegunNothingIsSentAgain(_ eligibility: RetryEligibility) {
+    @Test(arguments: eligibilities) func nothingIsSentAgainOnceAResponseHasBegun(_ eligibility: RetryEligibility) {
         var policy = ResendPolicy()
         var failure = Self.favourable(eligibility)
         failure.hasResponse = true
@@ -25,14 +25,14 @@ import Testing
 
     /// RFC 9113 §8.7
     @Test(arguments: [RetryEligibility.refused, .notProcessed(afterOthers: false)])
-    func whatWasNotProcessedIsSentAgainWhateverItsMethod(_ eligibility: RetryEligibility) {
+    func unprocessedRequestsOfAnyMethodAreSentAgain(_ eligibility: RetryEligibility) {
         var policy = ResendPolicy()
         for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(eligibility: eligibility)) == .sendAgain) }
         #expect(policy.decide(after: Failure(eligibility: eligibility)) == .giveUp(afterSending: ResendPolicy.limit + 1))
     }
 
     /// The server will serve the request: each connection serves some requests, and a resent request goes first.
-    @Test func whatIsPassedOverAfterOthersDoesNotCount() {
+    @Test func requestsSkippedAfterOthersDoNotCountTowardsTheLimit() {
         var policy = ResendPolicy()
         for _ in 0..<100 { #expect(policy.decide(after: Failure(eligibility: .notProcessed(afterOthers: true))) == .sendAgain) }
         for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(eligibility: .refused)) == .sendAgain) }
@@ -42,7 +42,7 @@ import Testing
 
     /// RFC 9110 §9.2.2
     @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
-    func withoutAnAnswerTheMethodAndTheConnectionDecide(_ isReused: Bool, _ isIdempotent: Bool, _ isSentAgain: Bool) {
+    func withoutAResponseTheMethodAndTheConnectionDecide(_ isReused: Bool, _ isIdempotent: Bool, _ isSentAgain: Bool) {
         var policy = ResendPolicy()
         let failure = Failure(eligibility: .unanswered, isReused: isReused, isIdempotent: isIdempotent)
         #expect(policy.decide(after: failure) == (isSentAgain ? .sendAgain : .fail))
@@ -59,7 +59,7 @@ import Testing
         #expect(policy.decide(after: Self.favourable(.notProcessed(afterOthers: false))) == .giveUp(afterSending: 6))
     }
 
-    @Test func http1IsTriedWhereTheLoadMayUseIt() {
+    @Test func http1IsTriedIfTheLoadAllowsIt() {
         var policy = ResendPolicy()
         #expect(policy.decide(after: Failure(eligibility: .needsHTTP1)) == .fail)
         #expect(policy.decide(after: Failure(eligibility: .needsHTTP1, mayUseHTTP1: true)) == .sendAgain)

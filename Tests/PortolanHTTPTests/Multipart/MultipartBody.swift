@@ -41,7 +41,7 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
         let stage = MultipartReplaceStage(for: try Request("http://a/"), limits: limits, next: client)
         var load = StagedLoad(try Self.response("multipart/x-mixed-replace; boundary=\(boundary)"), pieces)
         load.endsInPause = endsInPause
-        #expect(load.play(to: stage) { stage.resume() }, "after the end the stage still wants something")
+        #expect(load.play(to: stage) { stage.resume() }, "the stage still asks for a resume after the end")
         return client
     }
 

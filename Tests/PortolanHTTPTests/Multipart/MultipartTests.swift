@@ -9,11 +9,11 @@ import Testing
 @testable import PortolanHTTP
 
 @Suite(.timeLimit(.minutes(10))) struct MultipartTests {
-    @Test(arguments: MultipartBody.samples) func partsComeOut(body: MultipartBody) throws {
+    @Test(arguments: MultipartBody.samples) func partsAreDelivered(body: MultipartBody) throws {
         body.check(try body.load(in: [body.bytes]))
     }
 
-    @Test(arguments: MultipartBody.samples) func piecesMakeNoDifference(body: MultipartBody) throws {
+    @Test(arguments: MultipartBody.samples) func sizesOfPiecesDoNotChangeTheParts(body: MultipartBody) throws {
         let bytes = body.bytes
         body.check(try body.load(in: bytes.map { [$0] }))
         for index in bytes.indices {
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test(arguments: MultipartBody.samples) func pausesMakeNoDifference(body: MultipartBody) throws {
+    @Test(arguments: MultipartBody.samples) func pausesDoNotChangeTheParts(body: MultipartBody) throws {
         for endsInPause in [false, true] {
             let pauseAll = try body.load(in: [body.bytes], endsInPause: endsInPause) { _, _ in .pause }
             body.check(pauseAll)
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// A body that is cut anywhere ends like the stream of a camera: the parts that arrived are correct up to the cut.
-    @Test(arguments: MultipartBody.samples.filter { $0.code == nil }) func cutBodyIsAStart(body: MultipartBody) throws {
+    @Test(arguments: MultipartBody.samples.filter { $0.code == nil }) func truncatedBodyDeliversItsBeginning(body: MultipartBody) throws {
         for count in body.bytes.indices {
             let client = try body.load(in: [Array(body.bytes[..<count])])
             let parts = MultipartBody.parts(client)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func stopIsFinal() throws {
+    @Test func noEventFollowsAStop() throws {
         let body = MultipartBody("", "--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--", [])
         for point in 0..<4 {
             let client = try body.load(in: [body.bytes]) { index, _ in index == point ? .stopped : .keepGoing }
@@ -88,19 +88,19 @@ import Testing
         ("multipart/mixed;boundary=b", .ok, .get), ("multipart/x-mixed-replace;boundary=b", .notFound, .get),
         ("multipart/x-mixed-replace;boundary=b", .ok, .head),
         ("multipart/x-mixed-replace;boundary=\(String(repeating: "b", count: 257))", .ok, .get),
-    ]) func otherResponsesPass(type: String, status: HTTPResponse.Status, method: HTTPRequest.Method) throws {
+    ]) func otherResponsesPassUnchanged(type: String, status: HTTPResponse.Status, method: HTTPRequest.Method) throws {
         let client = try load(try MultipartBody.response(type, status: status), method)
         #expect(client.events == [.response(1000), .data(17), .finished])
         #expect(client.response?.fields[.contentType] == type)
     }
 
-    @Test func codedBodyPasses() throws {
+    @Test func bodyWithARemainingCodingPassesUnchanged() throws {
         var response = try MultipartBody.response("multipart/x-mixed-replace;boundary=b")
         response.remainingContentCodings = ["br"]
         #expect(try load(response).events == [.response(1000), .data(17), .finished])
     }
 
-    @Test func partHasItsOwnFieldsAndTheOuterOnes() throws {
+    @Test func partHasItsOwnFieldsAndThoseOfTheResponse() throws {
         let time = try #require(HTTPField.Name("X-Time"))
         let body = MultipartBody(
             "", "--b\r\nContent-Type: image/png\r\nContent-Length: 3\r\nX-Time: 5\r\nContent-Encoding: x\r\n\r\none\r\n--b\r\n\r\ntwo", [])
@@ -123,7 +123,7 @@ import Testing
 
     // MARK: Behind a content coding
 
-    @Test func codedPartsComeOutThroughEveryPause() throws {
+    @Test func codedPartsAreDeliveredDespitePauses() throws {
         let text = Array("--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--".utf8)
         let count = UInt8(text.count)
         let coded = [0x01, count, 0, ~count, 0xFF] + text  // a stored block
@@ -140,7 +140,7 @@ import Testing
     }
 
     /// The outer stage has delivered everything when the inner stage is paused before it delivers the end.
-    @Test func endThatTheInnerStageKeepsComes() throws {
+    @Test func endHeldBackByTheInnerStageIsDelivered() throws {
         let text = Array("--b\r\n\r\none\r\n--".utf8)
         let coded = [0x01, UInt8(text.count), 0, ~UInt8(text.count), 0xFF] + text
         let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func stagesAreMadeWhereTheyAreNeeded() throws {
+    @Test func stagesAreMadeOnlyIfTheyAreNeeded() throws {
         let request = try Request("http://a/")
         let client = RecordingClient()
         let multipart = "multipart/x-mixed-replace;boundary=b"
@@ -175,7 +175,7 @@ import Testing
 
     // MARK: Any boundary, any data
 
-    @Test func anyDataInAnyPiecesComesOut() throws {
+    @Test func randomDataInRandomPiecesIsDelivered() throws {
         var generator = SeededGenerator(seed: 3)
         let alphabet = Array("\r\n-b".utf8)
         for _ in 0..<400 {

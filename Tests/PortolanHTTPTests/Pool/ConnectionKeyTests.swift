@@ -7,7 +7,7 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("Connection keys") struct ConnectionKeyTests {
-    @Test func theProxyIsPartOfTheConnectionsKey() throws {
+    @Test func connectionKeyIncludesTheProxy() throws {
         let request = try Request("http://h/")
         func key(_ proxy: String) throws -> ConnectionKey { try ConnectionKey(request, proxies: ProxySelection(.proxy(proxy))) }
         #expect(try key("p:1") == key("http://p:1/"))

@@ -32,22 +32,22 @@ struct ConnectionQueueTests {
         let server: ScriptedServer
         /// By connection and round.
         let arrived: [[Gate]]
-        let answers: [[Gate]]
+        let responses: [[Gate]]
 
         init(connections: Int, rounds: Int) throws {
             let gates = { try (0..<connections).map { _ in try (0..<rounds).map { _ in try Gate() } } }
-            let (arrived, answers) = (try gates(), try gates())
-            (self.arrived, self.answers) = (arrived, answers)
+            let (arrived, responses) = (try gates(), try gates())
+            (self.arrived, self.responses) = (arrived, responses)
             server = try ScriptedServer { number in
                 guard number < connections else { return [.close] }
-                return zip(arrived[number], answers[number]).flatMap { arrived, answer in
-                    [ScriptedServer.Step.receiveHead, .open(arrived), .wait(answer), .send(text: ConnectionQueueTests.yes)]
+                return zip(arrived[number], responses[number]).flatMap { arrived, response in
+                    [ScriptedServer.Step.receiveHead, .open(arrived), .wait(response), .send(text: ConnectionQueueTests.yes)]
                 }
             }
         }
 
         func openAll() {
-            for gate in (arrived + answers).joined() { gate.open() }
+            for gate in (arrived + responses).joined() { gate.open() }
         }
     }
 
@@ -77,7 +77,7 @@ struct ConnectionQueueTests {
 
     /// The server responds to each load within 6 seconds of its request. The last load waits for nearly two minutes
     /// before that.
-    @Test func theTimeInTheQueueIsNotIdleTime() async throws {
+    @Test func timeInTheQueueIsNotIdleTime() async throws {
         let rounds = try Rounds(connections: 2, rounds: 20)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 2 }
         let ended = Observed(0)
@@ -100,7 +100,7 @@ struct ConnectionQueueTests {
             // A load whose end has not been delivered yet would count as idle in the next rounds.
             try await ended.wait { $0 >= 2 * round }
             clock.advance(by: .seconds(6))
-            for gates in rounds.answers { gates[round].open() }
+            for gates in rounds.responses { gates[round].open() }
         }
         for delegate in delegates { await delegate.ended() }
         #expect(delegates.allSatisfy { $0.error == nil && $0.text == "yes" }, "\(delegates.compactMap { $0.error })")
@@ -110,7 +110,7 @@ struct ConnectionQueueTests {
 
     // MARK: The queue's separate limit
 
-    @Test func aLoadThatWaitsTooLongFailsWithTheLimitAndItsRemedy() async throws {
+    @Test func queueTimeoutErrorNamesTheLimitAndTheRemedy() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) {
             $0.perHost = 1
@@ -139,7 +139,7 @@ struct ConnectionQueueTests {
         #expect(clock.pendingAlarmCount == 0)
     }
 
-    @Test func theLimitOnAllConnectionsHoldsToo() async throws {
+    @Test func queueTimeoutAppliesToTheTotalLimit() async throws {
         let (busy, other) = (try Rounds(connections: 1, rounds: 1), try Rounds(connections: 1, rounds: 1))
         let loader = loader(Timeouts()) {
             $0.total = 1
@@ -156,7 +156,7 @@ struct ConnectionQueueTests {
         #expect(first.delegate.text == "yes")
     }
 
-    @Test func withoutALimitALoadWaitsAsLongAsItTakes() async throws {
+    @Test func withoutAQueueTimeoutALoadWaitsWithoutLimit() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) {
             $0.perHost = 1
@@ -174,7 +174,7 @@ struct ConnectionQueueTests {
         }
     }
 
-    @Test func theLimitOfTheWholeLoadHoldsInTheQueueAndSaysWhatItWaitsFor() async throws {
+    @Test func totalTimeoutAppliesInTheQueueAndNamesTheWait() async throws {
         let rounds = try Rounds(connections: 1, rounds: 1)
         let loader = loader(Timeouts()) { $0.perHost = 1 }
         let first = start(try Self.request(rounds.server), on: loader)
@@ -183,21 +183,21 @@ struct ConnectionQueueTests {
         clock.advance(by: .seconds(20))
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .timedOut)
-        let words = "took longer than 20.0 seconds in all: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
-        #expect(second.delegate.error?.message.contains(words) == true, "\(second.delegate.error?.message ?? "")")
+        let expected = "took longer than 20.0 seconds in all: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
+        #expect(second.delegate.error?.message.contains(expected) == true, "\(second.delegate.error?.message ?? "")")
         #expect(second.delegate.error?.remedy == .openMoreConnections(orWait: false))
         rounds.openAll()
         await first.delegate.ended()
     }
 
-    @Test func afterTheQueueIdleTimeCountsFromThen() async throws {
+    @Test func idleTimeStartsAfterTheQueue() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
         let loader = loader(Timeouts()) { $0.perHost = 1 }
         let first = start(try Self.request(rounds.server), on: loader)
         try await rounds.arrived[0][0].wait()
         let second = try await enqueue(try Self.request(rounds.server, Timeouts(idle: .seconds(10))), on: loader)
         clock.advance(by: .seconds(99))
-        rounds.answers[0][0].open()
+        rounds.responses[0][0].open()
         try await rounds.arrived[0][1].wait()
         // The server may receive the request before the load has recorded that it was sent. The idle time starts with
         // that record.
@@ -214,7 +214,7 @@ struct ConnectionQueueTests {
         #expect(first.delegate.text == "yes")
     }
 
-    @Test func aLoadThatIsCancelledInTheQueueLeavesNothingBehind() async throws {
+    @Test func loadCancelledInTheQueueLeavesNoTimer() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 1 }
         let first = start(try Self.request(rounds.server), on: loader)
@@ -229,7 +229,7 @@ struct ConnectionQueueTests {
     }
 
     /// A handler whose loads deliver the response of an `http:` URL.
-    private struct Around: ProtocolHandler {
+    private struct NestingHandler: ProtocolHandler {
         let inner: Request
         let identifier = "org.portolan.test.around"
         let schemes = SchemeSet.only(["around"])
@@ -239,13 +239,13 @@ struct ConnectionQueueTests {
         }
     }
 
-    @Test func theTimeThatALoadInsideWaitsIsNotIdleTimeOfTheOneAround() async throws {
+    @Test func queueTimeOfANestedLoadIsNotIdleTimeOfItsParent() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
         var configuration = Loader.Configuration.default
         var http = HTTPConfiguration()
         http.proxies = .direct
         http.connections.perHost = 1
-        configuration.handlers = [HTTPHandler(configuration: http), Around(inner: try Self.request(rounds.server))]
+        configuration.handlers = [HTTPHandler(configuration: http), NestingHandler(inner: try Self.request(rounds.server))]
         configuration.clock = clock
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
         let first = start(try Self.request(rounds.server, Timeouts(idle: .seconds(1000))), on: loader)
@@ -267,7 +267,7 @@ struct ConnectionQueueTests {
         #expect(!second.task.isQueued)
     }
 
-    @Test func whereAServerLimitsItsStreamsThatIsSaid() async throws {
+    @Test func queueTimeoutErrorNamesTheStreamLimitOfTheServer() async throws {
         typealias F = ServerFrames
         let arrived = try Gate()
         let server = try HostileServer(

@@ -35,7 +35,7 @@ struct ForwardProxyTests {
         }
     }
 
-    @Test func theRequestNamesTheWholeURLWithoutItsUser() async throws {
+    @Test func requestTargetIsTheWholeURLWithoutItsUser() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.success))
         let loader = Loader.http(.proxy(Self.authority(proxy)))
         #expect(try await Self.load("http://user:p1@origin.test/a?b#c", loader) == ("yes", 200))
@@ -45,33 +45,33 @@ struct ForwardProxyTests {
         #expect(!text.contains("uthorization") && !text.contains("user"))
     }
 
-    @Test func theCredentialOfTheProxysURLIsSentUnasked() async throws {
+    @Test func credentialOfTheProxyURLIsSentInAdvance() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.success))
         let delegate = AnsweringDelegate { _ in .cancel }
         #expect(try await Self.load("http://origin.test/", .http(.proxy("user:p%31@" + Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(Self.authorizations(proxy) == [Self.p1])
-        #expect(delegate.asked.isEmpty)
+        #expect(delegate.challenges.isEmpty)
     }
 
-    @Test func whenThatIsWrongTheDelegateIsAskedAndThenItsAnswerIsUsed() async throws {
+    @Test func wrongCredentialOfTheProxyURLChallengesTheDelegate() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal), ScriptedServer.answering(Self.success))
         let delegate = AnsweringDelegate(passwords: "-", "p2")
         #expect(try await Self.load("http://origin.test/", .http(.proxy("user:p1@" + Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(Self.authorizations(proxy) == [Self.p1, Self.p2])
-        #expect(delegate.asked.map(\.failures) == [1])
+        #expect(delegate.challenges.map(\.failures) == [1])
         #expect(
-            delegate.asked.first?.space
+            delegate.challenges.first?.space
                 == ProtectionSpace(
                     kind: .password(scheme: "basic"), protocolName: "http", host: "127.0.0.1", port: proxy.port, realm: "p", isProxy: true))
     }
 
-    @Test func theUserOfTheURLIsNotForTheProxy() async throws {
+    @Test func userOfTheURLIsNotSentToTheProxy() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
         #expect(try await Self.load("http://user:p1@origin.test/", .http(.proxy(Self.authority(proxy)))) == ("no", 407))
         #expect(Self.authorizations(proxy) == [nil])
     }
 
-    @Test func theAnswersToTheQuestionMeanWhatTheyMeanForAServer() async throws {
+    @Test func answersToAProxyChallengeActAsForAServer() async throws {
         for (answer, code) in [
             (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.rejectProtectionSpace, .authenticationRequired),
         ] {
@@ -87,28 +87,28 @@ struct ForwardProxyTests {
         #expect(try await Self.load("http://origin.test/", .http(.proxy(Self.authority(proxy))), delegate) == ("no", 407))
     }
 
-    @Test func proxyAndServerAreAskedForApart() async throws {
+    @Test func proxyAndServerMakeSeparateChallenges() async throws {
         let proxy = try ScriptedServer(
             ScriptedServer.answering(Self.refusal),
             ScriptedServer.answering("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"o\"\r\nContent-Length: 0\r\n\r\n")
                 + ScriptedServer.answering(Self.success))
         let delegate = AnsweringDelegate { .use(.password(user: "user", password: $0.protectionSpace.isProxy ? "p1" : "p2")) }
         #expect(try await Self.load("http://origin.test/", .http(.proxy(Self.authority(proxy))), delegate) == ("yes", 200))
-        #expect(delegate.asked.map(\.space.isProxy) == [true, false])
-        #expect(delegate.asked.map(\.failures) == [0, 0])
+        #expect(delegate.challenges.map(\.space.isProxy) == [true, false])
+        #expect(delegate.challenges.map(\.failures) == [0, 0])
         #expect(Self.authorizations(proxy) == [nil, Self.p1, Self.p1])
         try #require(proxy.connections.count > 1)
         #expect(proxy.connections[1].text.contains("\r\nAuthorization: \(Self.p2)\r\n"))
     }
 
-    @Test func anOriginsOwn407AsksForNothing() async throws {
+    @Test func status407OfAnOriginMakesNoChallenge() async throws {
         let origin = try ScriptedServer(ScriptedServer.answering(Self.refusal))
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(origin.url(), .http(), delegate) == ("no", 407))
-        #expect(delegate.asked.isEmpty)
+        #expect(delegate.challenges.isEmpty)
     }
 
-    @Test func theProxysPasswordDoesNotFollowARedirectPastTheProxy() async throws {
+    @Test func proxyPasswordIsNotSentAfterARedirectPastTheProxy() async throws {
         let origin = try ScriptedServer(ScriptedServer.answering(Self.success))
         let proxy = try ScriptedServer(
             ScriptedServer.answering("HTTP/1.1 302 There\r\nLocation: \(origin.url("/x"))\r\nContent-Length: 0\r\n\r\n"))
@@ -119,7 +119,7 @@ struct ForwardProxyTests {
         #expect(!origin.connections[0].text.contains("uthorization"))
     }
 
-    @Test func anAnswerForOneProxyDoesNotGoToAnother() async throws {
+    @Test func credentialForOneProxyIsNotSentToAnother() async throws {
         let second = try ScriptedServer(ScriptedServer.answering(Self.success))
         let first = try ScriptedServer(
             ScriptedServer.answering(Self.refusal),
@@ -151,7 +151,7 @@ struct ForwardProxyTests {
         }
     }
 
-    @Test func aCallersOwnFieldGoesToAProxyThatForwardsAndNeverToAnOrigin() async throws {
+    @Test func callersProxyAuthorizationIsSentOnlyToForwardProxies() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.success))
         let origin = try ScriptedServer(ScriptedServer.answering(Self.success))
         var request = try Request("http://origin.test/", fields: [.proxyAuthorization: "Own value"])
@@ -164,7 +164,7 @@ struct ForwardProxyTests {
         #expect(origin.connections.isEmpty)
     }
 
-    @Test func connectionsOfDifferentCredentialsAreNotShared() async throws {
+    @Test func connectionsWithDifferentProxyCredentialsAreNotShared() async throws {
         let proxy = try ScriptedServer([.forever(ScriptedServer.answering(Self.success))])
         let loader = Loader.http()
         for user in ["user:p1", "user:p2", "user:p1"] {
@@ -176,17 +176,17 @@ struct ForwardProxyTests {
         #expect(proxy.connections.count == 2)
     }
 
-    @Test func whatOneLoadAnsweredDoesNotServeAnother() async throws {
+    @Test func credentialOfOneLoadIsNotUsedForAnother() async throws {
         let proxy = try ScriptedServer(
             [.forever(ScriptedServer.answering(Self.refusal))], [.forever(ScriptedServer.answering(Self.success))])
         let loader = Loader.http(.proxy(Self.authority(proxy)))
         let (first, second) = (AnsweringDelegate(passwords: "p1"), AnsweringDelegate { _ in .continueWithout })
         #expect(try await Self.load("http://origin.test/", loader, first) == ("yes", 200))
         #expect(try await Self.load("http://origin.test/", loader, second) == ("no", 407))
-        #expect(first.asked.count == 1 && second.asked.count == 1)
+        #expect(first.challenges.count == 1 && second.challenges.count == 1)
     }
 
-    @Test func aProxyThatIsNotThereIsNamed() async throws {
+    @Test func errorNamesAnUnreachableProxy() async throws {
         let port = try RefusingPort().port
         let error = await #expect(throws: LoadError.self) {
             try await Self.load("http://origin.test/", .http(.proxy("user:s3cret@127.0.0.1:\(port)")))

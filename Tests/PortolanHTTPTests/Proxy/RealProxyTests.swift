@@ -28,7 +28,7 @@ struct RealProxyTests {
         String(decoding: try await loader.data(for: Request(url), delegate: delegate).0, as: UTF8.self)
     }
 
-    @Test func squidForwardsAndItsLogSaysSo() async throws {
+    @Test func squidForwardsRequests() async throws {
         let url = try servers.url(.nginxHTTP, "/hello.txt?forwarded", host: "127.0.0.1")
         let loader = try Loader.http(proxy(.squidOpen))
         #expect(try await text(url, loader) == "Hello\n")
@@ -36,7 +36,7 @@ struct RealProxyTests {
         #expect(try await servers.line(of: .squidLog, with: "GET \(url)").contains("/200"))
     }
 
-    @Test func squidTunnelsAndItsLogSaysSo() async throws {
+    @Test func squidTunnelsConnections() async throws {
         let port = try servers.endpoint(.nginxHTTPS1).port
         let loader = try Loader.http(proxy(.squidOpen)) { $0.connections.idleTimeout = .milliseconds(10) }
         // `try?` because the trust in the certificate is not tested here.
@@ -44,35 +44,35 @@ struct RealProxyTests {
         _ = try await servers.line(of: .squidLog, with: "/200 CONNECT localhost:\(port)")
     }
 
-    @Test func squidKnowsTheUserOfItsURLAndTheDelegates() async throws {
+    @Test func squidAcceptsTheUserOfItsURLAndOfTheDelegate() async throws {
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
         #expect(try await text(url, .http(proxy(.squidLocked, user: user))) == "Hello\n")
         let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong", servers.password)
         #expect(try await text(url, .http(proxy(.squidLocked)), delegate) == "Hello\n")
-        #expect(delegate.asked.map(\.failures) == [0, 1])
-        #expect(delegate.asked.map(\.space.realm) == ["Strait", "Strait"])
+        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.space.realm) == ["Strait", "Strait"])
         let (_, response) = try await Loader.http(proxy(.squidLocked)).data(from: url)
         #expect(response.status?.code == 407)
     }
 
-    @Test func squidMakesNoTunnelForAStranger() async throws {
+    @Test func squidMakesNoTunnelWithAWrongPassword() async throws {
         let url = try servers.url(.nginxHTTPS1, "/hello.txt")
         let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong")
         let error = await #expect(throws: LoadError.self) { try await text(url, .http(proxy(.squidLocked)), delegate) }
         #expect(error?.code == .tunnelFailed && error?.message.contains("'407 ") == true)
-        #expect(delegate.asked.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failures) == [0, 1])
     }
 
-    @Test func aServersOwnPasswordPassesTheProxy() async throws {
+    @Test func passwordOfTheServerIsSentThroughTheProxy() async throws {
         let url = try servers.url(.nginxHTTP, "/private/secret.txt", host: "127.0.0.1")
         let delegate = AnsweringDelegate(user: servers.user, passwords: servers.password)
         let direct = try await text(url, .http(), delegate)
         #expect(try await text(url, .http(proxy(.squidLocked, user: user)), delegate) == direct)
-        #expect(delegate.asked.map(\.space.realm) == ["Harbour", "Harbour"])
+        #expect(delegate.challenges.map(\.space.realm) == ["Harbour", "Harbour"])
     }
 
     @Test(arguments: ["socks5", "socks5h"])
-    func microsocksLeadsOnAndItsLogSaysSo(_ scheme: String) async throws {
+    func microsocksForwardsConnections(_ scheme: String) async throws {
         let port = try servers.endpoint(.nginxHTTP).port
         #expect(try await text("http://localhost:\(port)/hello.txt", .http(proxy(.socksOpen, scheme: scheme))) == "Hello\n")
         let log = try await servers.line(of: .socksOpenLog, with: ":\(port)")
@@ -81,14 +81,14 @@ struct RealProxyTests {
         _ = try await servers.line(of: .socksLockedLog, with: ":\(port)")
     }
 
-    @Test func microsocksKnowsTheDelegatesUser() async throws {
+    @Test func microsocksAcceptsTheUserOfTheDelegate() async throws {
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
         let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong", servers.password)
         #expect(try await text(url, .http(proxy(.socksLocked, scheme: "socks5h")), delegate) == "Hello\n")
-        #expect(delegate.asked.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failures) == [0, 1])
     }
 
-    @Test func microsocksSaysWhyItReachesNobody() async throws {
+    @Test func microsocksReportsARefusedConnection() async throws {
         let port = try RefusingPort()
         let error = await #expect(throws: LoadError.self) {
             try await text("http://127.0.0.1:\(port.port)/", .http(proxy(.socksOpen, scheme: "socks5h")))

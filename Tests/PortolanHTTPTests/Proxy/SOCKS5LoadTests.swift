@@ -24,7 +24,7 @@ struct SOCKS5LoadTests {
         return String(decoding: try await loader.data(for: request, delegate: delegate).0, as: UTF8.self)
     }
 
-    @Test func theTunnelCarriesTheRequestAsToTheOrigin() async throws {
+    @Test func tunnelCarriesTheRequestInOriginForm() async throws {
         let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply)] + Self.served)
         #expect(try await Self.load(Self.loader(proxy)) == "yes")
         try #require(!proxy.connections.isEmpty)
@@ -35,13 +35,13 @@ struct SOCKS5LoadTests {
         #expect(head.hasPrefix("GET /a HTTP/1.1\r\nHost: origin.test\r\n") && !head.contains("secret"))
     }
 
-    @Test func repliesInSinglePacketsOfAByteAreRead() async throws {
+    @Test func repliesAreReadByteByByte() async throws {
         let proxy = try ScriptedServer(
             [.receive(3), .sendByteByByte([5, 0]), .receive(Self.request.count), .sendByteByByte(Self.reply)] + Self.served)
         #expect(try await Self.load(Self.loader(proxy)) == "yes")
     }
 
-    @Test func theLogInOfTheProxysURLIsSent() async throws {
+    @Test func loginOfTheProxyURLIsSent() async throws {
         let login: [UInt8] = [1, 4] + Array("user".utf8) + [2] + Array("p1".utf8)
         let proxy = try ScriptedServer(
             [.receive(4), .send([5, 2]), .receive(login.count), .send([1, 0]), .receive(Self.request.count), .send(Self.reply)]
@@ -51,31 +51,31 @@ struct SOCKS5LoadTests {
         #expect(Array(proxy.connections[0].received.prefix(4 + login.count)) == [5, 2, 0, 2] + login)
     }
 
-    @Test func theDelegateIsAskedWhereALogInIsWantedOrWrong() async throws {
+    @Test func missingOrWrongLoginChallengesTheDelegate() async throws {
         let proxy = try ScriptedServer(
             [.receive(3), .send([5, 0xFF]), .close], [.receive(4), .send([5, 2]), .receive(9), .send([1, 1]), .close],
             [.receive(4), .send([5, 2]), .receive(9), .send([1, 0]), .receive(Self.request.count), .send(Self.reply)] + Self.served)
         let delegate = AnsweringDelegate(passwords: "p1", "p2")
         #expect(try await Self.load(Self.loader(proxy), delegate) == "yes")
-        #expect(delegate.asked.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.failures) == [0, 1])
         #expect(
-            delegate.asked.first?.space
+            delegate.challenges.first?.space
                 == ProtectionSpace(
                     kind: .password(scheme: ""), protocolName: "socks5h", host: "127.0.0.1", port: proxy.port, realm: nil, isProxy: true))
     }
 
-    @Test func withoutALogInTheLoadFails() async throws {
+    @Test func loadFailsWithoutALogin() async throws {
         let proxy = try ScriptedServer([.receive(3), .send([5, 0xFF]), .close])
         let error = await #expect(throws: LoadError.self) { try await Self.load(Self.loader(proxy)) }
         #expect(error?.code == .socksFailed && error?.cause == nil)
     }
 
     @Test(arguments: [(2, "its rules do not allow that connection"), (99, "an unknown reason (99)")])
-    func aRefusalIsSaidInWords(_ code: UInt8, _ words: String) async throws {
+    func errorDescribesTheRefusalOfTheProxy(_ code: UInt8, _ reason: String) async throws {
         let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send([5, code, 0, 1]), .close])
         let error = await #expect(throws: LoadError.self) { try await Self.load(Self.loader(proxy)) }
         #expect(error?.code == .socksFailed)
-        let end = "'origin.test' port 80: \(words); check that address, or load without the proxy"
+        let end = "'origin.test' port 80: \(reason); check that address, or load without the proxy"
         #expect(error?.description.hasSuffix(end) == true, "\(error?.description ?? "")")
     }
 
@@ -91,17 +91,17 @@ struct SOCKS5LoadTests {
         try await proxy.waitUntilClosed()
     }
 
-    @Test func anOriginsOwn407InTheTunnelAsksForNothing() async throws {
+    @Test func status407OfAnOriginInTheTunnelMakesNoChallenge() async throws {
         let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
         let proxy = try ScriptedServer(
             [.receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply), .receiveHead, .send(text: refusal)])
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(Self.loader(proxy), delegate) == "no")
-        #expect(delegate.asked.isEmpty && proxy.connections.count == 1)
+        #expect(delegate.challenges.isEmpty && proxy.connections.count == 1)
     }
 
     /// The request cannot have been sent yet.
-    @Test func whatComesWithTheReplyIsNoAnswer() async throws {
+    @Test func bytesAfterTheReplyAreNotTakenForAResponse() async throws {
         let proxy = try ScriptedServer([
             .receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply + Array(Self.success.utf8)),
         ])
@@ -109,7 +109,7 @@ struct SOCKS5LoadTests {
         #expect(error?.code == .socksFailed && error?.message.contains("before anything was sent through it") == true)
     }
 
-    @Test func withLocalNamesTheProxyGetsAnAddress() async throws {
+    @Test func socks5SchemeSendsResolvedAddresses() async throws {
         let proxy = try ScriptedServer { _ in
             [.receive(3), .send([5, 0]), .receive(10), .send([5, 4]), .close]
         }
@@ -123,7 +123,7 @@ struct SOCKS5LoadTests {
         #expect([[ipv4], [ipv6], [ipv6, ipv4]].contains(destinations), "\(destinations)")
     }
 
-    @Test func aNameThatIsNotFoundIsSaidBeforeTheProxyIsAsked() async throws {
+    @Test func unknownHostFailsBeforeTheProxyIsUsed() async throws {
         let proxy = try ScriptedServer([.receiveToEnd])
         let loader = Self.loader(proxy, scheme: "socks5")
         let error = await #expect(throws: LoadError.self) { try await loader.data(from: "http://nosuch.invalid/") }

@@ -25,7 +25,7 @@ import PortolanTransport
     private static func count(_ word: String, in text: String) -> Int { text.components(separatedBy: word).count - 1 }
 
     @Test(arguments: [SecureServer.Settings.Version.tls12, .tls13], urls)
-    func aProxyThatWantsACertificateIsToldOnceAndGetsNone(_ version: SecureServer.Settings.Version, _ url: String) async throws {
+    func proxyThatWantsAClientCertificateGetsNone(_ version: SecureServer.Settings.Version, _ url: String) async throws {
         let proxy = try await SecureServer("good") {
             $0.maximumVersion = version
             $0.clientCertificates = .required(roots: try certificates().path("authority.pem"))
@@ -43,7 +43,7 @@ import PortolanTransport
         try await proxy.stop()
     }
 
-    @Test(arguments: urls) func aPlainProxyIsNamedOnceWithItsScheme(_ url: String) async throws {
+    @Test(arguments: urls) func plainTextProxyErrorSuggestsTheHTTPScheme(_ url: String) async throws {
         let proxy = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await Self.load(url, through: proxy.url)
         #expect(
@@ -53,7 +53,7 @@ import PortolanTransport
         try await proxy.stop()
     }
 
-    @Test func aCertificateThatIsNotTrustedIsTheProxys() async throws {
+    @Test func untrustedCertificateErrorNamesTheProxy() async throws {
         let proxy = try await SecureServer("self")
         let outcome = try await Self.load("https://origin.test/", through: proxy.url)
         #expect(outcome.code == .certificateNotTrusted)
@@ -61,7 +61,7 @@ import PortolanTransport
         try await proxy.stop()
     }
 
-    @Test(arguments: urls) func aProxyThatAnswersWithTLSNeedsAnotherScheme(_ url: String) async throws {
+    @Test(arguments: urls) func tlsProxyErrorSuggestsTheHTTPSScheme(_ url: String) async throws {
         let proxy = try ScriptedServer([.receiveHead, .send(Self.alert), .close])
         let outcome = try await Self.load(url, through: "http://127.0.0.1:\(proxy.port)")
         #expect(outcome.code == .tunnelFailed)
@@ -70,14 +70,14 @@ import PortolanTransport
 
     /// OpenSSL's servers close the connection like this.
     @Test(arguments: zip(urls, [LoadError.Code.emptyResponse, .tunnelFailed]))
-    func aProxyThatClosesWithoutAWordMayNeedAnotherScheme(_ url: String, _ code: LoadError.Code) async throws {
+    func errorOfAProxyThatClosesSilentlySuggestsTheHTTPSScheme(_ url: String, _ code: LoadError.Code) async throws {
         let proxy = try ScriptedServer([.receiveHead, .close])
         let outcome = try await Self.load(url, through: "http://127.0.0.1:\(proxy.port)")
         #expect(outcome.code == code)
         #expect(outcome.text.contains("write https:// as ") && outcome.text.hasSuffix("speaks TLS"), "\(outcome.text)")
     }
 
-    @Test func theReportSaysHowTheProxyWasSecured() async throws {
+    @Test func reportDescribesTheTLSOfTheProxy() async throws {
         let proxy = try await SecureServer(
             "good", .answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"))
         let loads = try SecureLoads { $0.proxies = .proxy(proxy.url) }
@@ -93,7 +93,7 @@ import PortolanTransport
 
     // MARK: Servers
 
-    @Test func aServerThatAnswersWithTLSIsAskedForHTTPS() async throws {
+    @Test func tlsServerErrorSuggestsHTTPS() async throws {
         for bytes in [Self.alert, [0x16, 3, 3, 0, 4, 0, 0, 0, 0]] {
             let server = try ScriptedServer([.receiveHead, .send(bytes), .close])
             let outcome = try await SecureLoads().load(server.url())
@@ -103,14 +103,14 @@ import PortolanTransport
     }
 
     @Test(arguments: [[ScriptedServer.Step.receiveHead, .close], [.receiveHead, .reset]])
-    func aServerThatEndsWithoutAWordMaySpeakTLS(_ script: [ScriptedServer.Step]) async throws {
+    func errorOfAServerThatClosesSilentlySuggestsHTTPS(_ script: [ScriptedServer.Step]) async throws {
         let server = try ScriptedServer(script)
         let outcome = try await SecureLoads().load(server.url())
         #expect([.emptyResponse, .connectionLost].contains(outcome.code))
         #expect(outcome.text.hasSuffix(", or use https: if that port speaks TLS"), "\(outcome.text)")
     }
 
-    @Test func whatHasSpokenHTTPSpeaksNoTLS() async throws {
+    @Test func errorDoesNotSuggestHTTPSAfterHTTPOrTLSBytes() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1"), .close])
         let outcome = try await SecureLoads().load(server.url())
         #expect(outcome.code == .truncated && !outcome.text.contains("https"), "\(outcome.text)")

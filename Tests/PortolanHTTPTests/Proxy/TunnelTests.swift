@@ -32,7 +32,7 @@ struct TunnelTests {
     }
 
     @Test(arguments: [[ScriptedServer.Step.send(text: established)], [.sendByteByByte(Array(established.utf8))]])
-    func theProxyHearsHostAndPortAndTheTunnelStartsWithTLS(_ answer: [ScriptedServer.Step]) async throws {
+    func connectNamesHostAndPortAndTheTunnelStartsWithTLS(_ answer: [ScriptedServer.Step]) async throws {
         let proxy = try ScriptedServer([.receiveHead] + answer + [.receive(5), .close])
         let request = try Request(
             "https://user:p1@origin.test/secret?path",
@@ -49,7 +49,7 @@ struct TunnelTests {
         #expect(proxy.connections.count == 1)
     }
 
-    @Test func aCallersOwnFieldIsForNoTunnel() async throws {
+    @Test func callersProxyAuthorizationIsRefusedForATunnel() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.established))
         let request = try Request("https://origin.test/", fields: [.proxyAuthorization: "Own secret"])
         let error = try await Self.failure(Self.loader(proxy), request: request)
@@ -57,14 +57,14 @@ struct TunnelTests {
         #expect(proxy.connections.isEmpty)
     }
 
-    @Test func anIPv6OriginStandsInBrackets() async throws {
+    @Test func connectWritesAnIPv6OriginInBrackets() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 No\r\n\r\n"))
         _ = try await Self.failure(Self.loader(proxy), request: Request("https://[::1]:8443/"))
         try #require(!proxy.connections.isEmpty)
         #expect(proxy.connections[0].text.hasPrefix("CONNECT [::1]:8443 HTTP/1.1\r\nHost: [::1]:8443\r\n"))
     }
 
-    @Test func aRefusalIsAnErrorWithTheStatusLineAndItsBodyIsNotTheOrigins() async throws {
+    @Test func refusedTunnelFailsTheLoadAndNamesTheStatusLine() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 Not there\r\nContent-Length: 5\r\n\r\nphish"))
         let error = try await Self.failure(Self.loader(proxy))
         #expect(error?.code == .tunnelFailed)
@@ -72,22 +72,22 @@ struct TunnelTests {
         try await proxy.waitUntilClosed()
     }
 
-    @Test func theDelegateIsAskedAndItsAnswerOpensTheTunnel() async throws {
+    @Test func credentialOfTheDelegateOpensTheTunnel() async throws {
         let proxy = try ScriptedServer(
             ScriptedServer.answering(Self.refusal), ScriptedServer.answering(Self.refusal),
             [.receiveHead, .send(text: Self.established), .receive(5), .close])
         let delegate = AnsweringDelegate(passwords: "p1", "p2")
         let error = try await Self.failure(Self.loader(proxy), delegate)
         #expect(error?.code == .secureConnectionFailed)
-        #expect(delegate.asked.map(\.failures) == [0, 1])
-        #expect(delegate.asked.map(\.space.isProxy) == [true, true])
-        #expect(delegate.asked.first?.space.host == "127.0.0.1" && delegate.asked.first?.space.realm == "p")
+        #expect(delegate.challenges.map(\.failures) == [0, 1])
+        #expect(delegate.challenges.map(\.space.isProxy) == [true, true])
+        #expect(delegate.challenges.first?.space.host == "127.0.0.1" && delegate.challenges.first?.space.realm == "p")
         let heads = proxy.connections.map { Self.split($0).head }
         #expect(heads.map { $0.contains("Basic dXNlcjpwMQ==") } == [false, true, false])
         #expect(heads.map { $0.contains("Basic dXNlcjpwMg==") } == [false, false, true])
     }
 
-    @Test func withoutAnAnswerTheLoadFailsAndSaysWhy() async throws {
+    @Test func loadFailsWithoutAProxyCredential() async throws {
         for (answer, code) in [
             (ChallengeAnswer.continueWithout, LoadError.Code.tunnelFailed), (.performDefault, .tunnelFailed),
             (.rejectProtectionSpace, .authenticationRequired), (.cancel, .authenticationCancelled),
@@ -100,10 +100,10 @@ struct TunnelTests {
         let delegate = AnsweringDelegate(passwords: "p1")
         let error = try await Self.failure(Self.loader(proxy), delegate)
         #expect(error?.code == .tunnelFailed && error?.message.contains("'407 Who'") == true && error?.cause == nil)
-        #expect(delegate.asked.isEmpty)
+        #expect(delegate.challenges.isEmpty)
     }
 
-    @Test func eachLoadThatWaitsIsAskedItself() async throws {
+    @Test func eachWaitingLoadGetsItsOwnChallenge() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
         let loader = Self.loader(proxy)
         let delegates = (0..<10).map { _ in AnsweringDelegate { _ in .cancel } }
@@ -112,7 +112,7 @@ struct TunnelTests {
                 group.addTask { _ = try? await loader.data(for: Request("https://origin.test/"), delegate: delegate) }
             }
         }
-        #expect(delegates.allSatisfy { $0.asked.count == 1 })
+        #expect(delegates.allSatisfy { $0.challenges.count == 1 })
     }
 
     @Test(arguments: [
@@ -134,7 +134,7 @@ struct TunnelTests {
         try await proxy.waitUntilClosed()
     }
 
-    @Test func aProxyThatSaysNothingIsNamedWhenTimeIsUp() async throws {
+    @Test func timeoutErrorNamesASilentProxy() async throws {
         let proxy = try ScriptedServer([.receiveHead, .stall])
         let error = try await Self.failure(Self.loader(proxy) { $0.connections.connectTimeout = .seconds(2) })
         #expect(
@@ -143,7 +143,7 @@ struct TunnelTests {
         try await proxy.waitUntilClosed()
     }
 
-    @Test func anOriginThatSaysNothingIsNamedByItsAddress() async throws {
+    @Test func timeoutErrorNamesTheAddressOfASilentOrigin() async throws {
         let port = try BlackHolePort()
         let loader = Loader.http { $0.connections.connectTimeout = .milliseconds(100) }
         let error = try await Self.failure(loader, request: Request("https://127.0.0.1:\(port.port)/"))
@@ -152,7 +152,7 @@ struct TunnelTests {
             "\(error?.message ?? "")")
     }
 
-    @Test func aLoadThatIsCancelledMeanwhileLeavesNoConnection() async throws {
+    @Test func cancelledLoadClosesItsTunnel() async throws {
         let reached = try Gate()
         let proxy = try ScriptedServer([.receiveHead, .open(reached), .stall])
         let loader = Self.loader(proxy)

@@ -19,24 +19,24 @@ extension ResponseTable {
         length("nothing", "0", .kept(200), ""),
         length("zeros in front", "0005", .kept(200, "hello")),
         length("very many zeros in front", "000000000000000000000000000005", .kept(200, "hello")),
-        length("blanks round it", " \t5\t ", .kept(200, "hello")),
+        length("blanks around it", " \t5\t ", .kept(200, "hello")),
         length("the same twice in a list", "5, 5", .kept(200, "hello")),
         length("the same twice, without a blank", "5,5", .kept(200, "hello")),
         length("the same in two lines", "5\r\nContent-Length: 5", .kept(200, "hello")),
         length("the same in two lines and a list", "5\r\ncontent-length: 5, 5", .kept(200, "hello")),
         // RFC 9110 §8.6 lets a recipient refuse any list. Fetch ("extract a length") requires that these are refused.
-        length("the same, written otherwise", "5, 05", .bad),
-        length("the same, written otherwise in two lines", "05\r\nContent-Length: 5", .bad),
-        length("empty elements round it in the list", ",5, ,", .bad),
+        length("the same number, written differently", "5, 05", .bad),
+        length("the same number, written differently in two lines", "05\r\nContent-Length: 5", .bad),
+        length("empty elements around it in the list", ",5, ,", .bad),
         length("an empty element at the end", "5,", .bad),
         length("an empty element in front", ",5", .bad),
         length("an empty element between", "5,,5", .bad),
         length("different in a list", "5, 6", .bad),
         length("different in two lines", "5\r\nContent-Length: 6", .bad),
         length("different in two lines, the name in another case", "5\r\nCONTENT-LENGTH: 6", .bad),
-        length("sound and not, in a list", "5, x", .bad),
-        length("sound and not, in two lines", "5\r\nContent-Length: x", .bad),
-        length("sound and empty, in two lines", "5\r\nContent-Length:", .bad),
+        length("valid and invalid, in a list", "5, x", .bad),
+        length("valid and invalid, in two lines", "5\r\nContent-Length: x", .bad),
+        length("valid and empty, in two lines", "5\r\nContent-Length:", .bad),
         length("empty", "", .bad),
         length("a comma", ",", .bad),
         length("a sign", "+5", .bad),
@@ -52,19 +52,20 @@ extension ResponseTable {
         length("a digit of another script", "\u{D9}\u{A5}", .bad),
         length("NUL behind", "5\0", .bad),
         length("a control character behind", "5\u{B}", .bad),
-        length("2^63 - 1 announced, five there", "9223372036854775807", .failure(.truncated)),
+        length("2^63 - 1 announced, five received", "9223372036854775807", .failure(.truncated)),
         length("2^63", "9223372036854775808", .bad),
         length("2^64", "18446744073709551616", .bad),
         length("2^64 + 5", "18446744073709551621", .bad),
         length("a thousand digits", String(repeating: "9", count: 1000), .bad),
-        length("more announced than there", "6", .failure(.truncated)),
+        length("more announced than received", "6", .failure(.truncated)),
         .init(
-            "9112 §6.3", "without a length the end is the connection's", "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nhello", .untilClose(200, "hello")
+            "9112 §6.3", "without a length the body ends with the connection", "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nhello", .untilClose(200, "hello")
         ),
-        .init("9110 §8.6", "of an error", "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", .kept(404, "hello")),
-        .init("9110 §15.4", "of a redirect", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 5\r\n\r\nhello", .kept(302, "hello")),
+        .init("9110 §8.6", "a length of an error", "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", .kept(404, "hello")),
+        .init("9110 §15.4", "a length of a redirect", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 5\r\n\r\nhello", .kept(302, "hello")),
         .init(
-            "9110 §15.3.7", "of a part", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello",
+            "9110 §15.3.7", "a length of partial content",
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello",
             .kept(206, "hello")),
     ]
 
@@ -75,8 +76,8 @@ extension ResponseTable {
         coding("9112 §7", "chunked in capitals", "Transfer-Encoding: CHUNKED", two, .kept(200, "hi")),
         coding("9112 §6.1", "the name in lower case", "transfer-encoding: chunked", two, .kept(200, "hi")),
         coding("9112 §6.1", "the name in odd case", "tRANSFER-eNCODING: chunked", two, .kept(200, "hi")),
-        coding("9110 §5.6.1", "empty elements round it", "Transfer-Encoding: , chunked ,", two, .kept(200, "hi")),
-        coding("9112 §6.3", "with a length, chunked counts", "Content-Length: 3\r\nTransfer-Encoding: chunked", two, .last(200, "hi")),
+        coding("9110 §5.6.1", "empty elements around it", "Transfer-Encoding: , chunked ,", two, .kept(200, "hi")),
+        coding("9112 §6.3", "with a length, chunked is used", "Content-Length: 3\r\nTransfer-Encoding: chunked", two, .last(200, "hi")),
         coding("9112 §6.3", "with a length behind it", "Transfer-Encoding: chunked\r\nContent-Length: 3", two, .last(200, "hi")),
         coding("9112 §6.3", "with a malformed length", "Transfer-Encoding: chunked\r\nContent-Length: x", two, .last(200, "hi")),
         coding("9112 §6.3", "with lengths that differ", "Transfer-Encoding: chunked\r\nContent-Length: 1, 2", two, .last(200, "hi")),
@@ -89,8 +90,8 @@ extension ResponseTable {
         coding("9112 §6.1", "an unknown coding under chunked", "Transfer-Encoding: x-own, chunked", two, .undecodable),
         coding("9112 §6.1", "a registered coding that is not offered", "Transfer-Encoding: compress", "hello", .undecodable),
         coding("9112 §6.1", "a content coding that is no transfer coding", "Transfer-Encoding: br, chunked", two, .undecodable),
-        coding("9112 §6.1", "a coding that only ends so", "Transfer-Encoding: xchunked", two, .undecodable),
-        coding("9112 §6.1", "a coding that only starts so", "Transfer-Encoding: chunkedx", two, .undecodable),
+        coding("9112 §6.1", "a coding that only ends with chunked", "Transfer-Encoding: xchunked", two, .undecodable),
+        coding("9112 §6.1", "a coding that only starts with chunked", "Transfer-Encoding: chunkedx", two, .undecodable),
         coding("9112 §6.1", "an unknown coding in a second line", "Transfer-Encoding: chunked\r\nTransfer-Encoding: x-own", two, .bad),
         coding("9112 §6.1", "an unknown coding and a length", "Transfer-Encoding: x-own\r\nContent-Length: 5", "hello", .undecodable),
         coding(
@@ -118,14 +119,14 @@ extension ResponseTable {
         coding("9112 §6.1", "chunked twice, in two lines", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", two, .bad),
         coding("9112 §6.1", "chunked twice, one between", "Transfer-Encoding: chunked, x-own, chunked", two, .bad),
         coding("9112 §7.1", "chunked with a parameter", "Transfer-Encoding: chunked;a=b", two, .bad),
-        coding("9112 §6.1", "two words", "Transfer-Encoding: chunked x", two, .bad),
+        coding("9112 §6.1", "two tokens", "Transfer-Encoding: chunked x", two, .bad),
         coding("9112 §6.1", "a semicolon behind", "Transfer-Encoding: chunked;", two, .bad),
         coding("9112 §6.1", "in quotes", "Transfer-Encoding: \"chunked\"", two, .bad),
         coding("9112 §6.1", "a control character before it", "Transfer-Encoding: \u{B}chunked", two, .bad),
         coding("9112 §6.1", "a control character behind it", "Transfer-Encoding: chunked\u{B}", two, .bad),
         coding("9112 §6.1", "NUL behind it", "Transfer-Encoding: chunked\0", two, .bad),
         coding(
-            "9112 §6.1", "more codings than anybody applies", "Transfer-Encoding: \(String(repeating: "x, ", count: 40))", two,
+            "9112 §6.1", "forty unknown codings", "Transfer-Encoding: \(String(repeating: "x, ", count: 40))", two,
             .undecodable),
         coding("9112 §5.1", "a blank before the colon", "Transfer-Encoding : chunked", two, .last(200, "hi")),
     ]
@@ -134,7 +135,7 @@ extension ResponseTable {
         .init("9112 §6.3", "HEAD has none", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .kept(), method: .head),
         .init("9112 §6.3", "HEAD without a length", "HTTP/1.1 200 OK\r\n\r\n", .kept(), method: .head),
         .init("9112 §6.3", "HEAD, chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .kept(), method: .head),
-        .init("9112 §6.3", "HEAD of what is not there", "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n", .kept(404), method: .head),
+        .init("9112 §6.3", "HEAD with 404", "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n", .kept(404), method: .head),
         .init("9112 §6.3", "HEAD, a malformed length", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", .last(), method: .head),
         .init("9112 §6.3", "HEAD, HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", .last(), method: .head),
         .init("9112 §6.3", "HEAD, chunked twice", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", .last(), method: .head),
@@ -179,7 +180,7 @@ extension ResponseTable {
             "9112 §9.3", "HTTP/1.0, both", "HTTP/1.0 200 OK\r\nConnection: keep-alive, close\r\nContent-Length: 2\r\n\r\nhi",
             .last(200, "hi")),
         .init(
-            "9112 §9.3", "kept alive, and yet without an end", "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\nhi", .untilClose(200, "hi")
+            "9112 §9.3", "kept alive, but without a length", "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\nhi", .untilClose(200, "hi")
         ),
         .init("9112 §8", "no byte", "", .failure(.emptyResponse)),
         .init("9112 §8", "a head without its empty line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", .failure(.truncated)),
@@ -195,10 +196,11 @@ extension ResponseTable {
                 + "HTTP/1.1 204 No Content\r\n\r\n", .kept(204, interim: [100, 102, 103])),
         .init("9110 §15.2", "an unknown one", "HTTP/1.1 199 Own\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", .kept(204, interim: [199])),
         .init(
-            "9112 §6.3", "a length in it says nothing", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+            "9112 §6.3", "a length in it is ignored", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
             .kept(204, interim: [100])),
         .init(
-            "9110 §15.2", "its fields are its own", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No\r\nX-A: b\r\n\r\n",
+            "9110 §15.2", "its fields are not those of the final one",
+            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No\r\nX-A: b\r\n\r\n",
             .kept(204, fields: [["X-A", "b"]], interim: [103])),
         .init(
             "9110 §15.2", "for HEAD", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", .kept(interim: [103]),
@@ -211,22 +213,22 @@ extension ResponseTable {
             String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 33) + "HTTP/1.1 204 No Content\r\n\r\n",
             .failure(.limitExceeded)),
         .init(
-            "9112 §9.6", "that ends the connection",
+            "9112 §9.6", "one that ends the connection",
             "HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             .last(200, "hi", interim: [103])),
         .init(
-            "9112 §9.6", "that ends the connection, and a final one that keeps it",
+            "9112 §9.6", "one that ends the connection, and a final one that keeps it",
             "HTTP/1.1 100 Continue\r\nConnection: x, close\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
                 + "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
             .last(200, "hi", interim: [100, 102])),
         .init(
-            "9112 §9.3", "that keeps the connection alive says nothing of the final one",
+            "9112 §9.3", "keep-alive in it does not apply to the final one",
             "HTTP/1.1 103 Early Hints\r\nConnection: keep-alive\r\n\r\nHTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             .last(200, "hi", interim: [103])),
         .init("9110 §15.2", "nothing behind it", "HTTP/1.1 100 Continue\r\n\r\n", .failure(.emptyResponse)),
         .init("9110 §15.2", "no HTTP behind it", "HTTP/1.1 100 Continue\r\n\r\nhello", .bad),
         .init(
-            "9110 §15.2.2", "101 that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+            "9110 §15.2.2", "101 without a requested upgrade", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
             .bad),
     ]
 }

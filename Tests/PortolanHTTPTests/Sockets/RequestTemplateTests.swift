@@ -10,15 +10,15 @@ import Testing
 @testable import PortolanTransport
 
 /// The parts that plain requests to an origin share, and the parts that they never share.
-@Suite("Sites", .timeLimit(.minutes(10)))
-struct SiteTests {
+@Suite("Request templates", .timeLimit(.minutes(10)))
+struct RequestTemplateTests {
     private static func pools() throws -> HTTPConnectionPools {
         var configuration = HTTPConfiguration()
         configuration.proxies = .direct
         return try HTTPConnectionPools(configuration)
     }
 
-    @Test func requestsToOneOriginHaveOneSite() throws {
+    @Test func requestsToOneOriginShareATemplate() throws {
         let pools = try Self.pools()
         let template = try #require(pools.template(for: Request("http://example.org/a")))
         #expect(try pools.template(for: Request("http://example.org/b?c#d")) === template)
@@ -30,7 +30,7 @@ struct SiteTests {
         "https://example.org/", "http://example.org:8080/", "http://example.org.evil/", "http://example.or/", "http://xample.org/",
         "http://example.org:80@evil/", "http://user:password@example.org/", "http://example.org@/x", "http://user@example.org/",
     ])
-    func anotherOriginOrUserHasAnother(_ url: String) throws {
+    func otherOriginsAndUsersDoNotShareATemplate(_ url: String) throws {
         let pools = try Self.pools()
         let template = try #require(pools.template(for: Request("http://example.org/")))
         guard let request = try? Request(url) else { return }  // `try?` because a text that is no URL has no template
@@ -39,13 +39,13 @@ struct SiteTests {
     }
 
     @Test(arguments: [HTTPRequest.Method.head, .post, .put, .delete, .options])
-    func onlyGetIsPlain(_ method: HTTPRequest.Method) throws {
+    func onlyGETRequestsHaveATemplate(_ method: HTTPRequest.Method) throws {
         let pools = try Self.pools()
         _ = try pools.template(for: Request("http://example.org/"))
         #expect(try pools.template(for: Request("http://example.org/", method: method)) == nil)
     }
 
-    @Test func whatTheCallerSaysIsNotPlain() throws {
+    @Test func requestsWithFieldsBodyOrPropertiesHaveNoTemplate() throws {
         let pools = try Self.pools()
         let plain = try Request("http://example.org/")
         _ = pools.template(for: plain)
@@ -63,7 +63,7 @@ struct SiteTests {
         #expect(pools.template(for: request) == nil)
     }
 
-    @Test func manySitesDisplaceEachOtherAndStayRight() throws {
+    @Test func templatesStayCorrectWhenTheyDisplaceEachOther() throws {
         let pools = try Self.pools()
         for number in 0..<100 {
             let host = "host\(number % 20).example"
@@ -71,7 +71,7 @@ struct SiteTests {
         }
     }
 
-    @Test func eachRequestSaysItsOwn() async throws {
+    @Test func requestsKeepTheirOwnPathAndFields() async throws {
         let server = try ScriptedServer([.forever([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")])])
         let loader = Loader.http()
         for path in ["/a", "/b?c", "/"] { _ = try await loader.data(from: server.url(path)) }

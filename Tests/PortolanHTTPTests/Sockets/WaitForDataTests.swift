@@ -35,14 +35,14 @@ struct WaitForDataTests {
 
     // MARK: Deliveries
 
-    @Test func aConnectionIsUsedAgain() async throws {
+    @Test func connectionIsReused() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
         for _ in 0..<20 { #expect(try await Self.text(loader, server.url()) == "yes") }
         #expect(server.connections.count == 1)
     }
 
-    @Test func aBodyThatEndsWithTheConnectionIsWhole() async throws {
+    @Test func bodyThatEndsWithTheConnectionIsComplete() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\r\nall of it"), .close])
         #expect(try await Self.text(.http(), server.url()) == "all of it")
     }
@@ -59,8 +59,8 @@ struct WaitForDataTests {
     private static func redirect(to url: String) -> String { "HTTP/1.1 302 Found\r\nLocation: \(url)\r\nContent-Length: 0\r\n\r\n" }
 
     @Test func aChallengeIsAnswered() async throws {
-        let question = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 2\r\n\r\nno"
-        let server = try ScriptedServer([.forever([.receiveHead, .send(text: question), .receiveHead, .send(text: Self.yes)])])
+        let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 2\r\n\r\nno"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: refusal), .receiveHead, .send(text: Self.yes)])])
         let loader = Loader.http()
         for _ in 0..<5 {
             #expect(try await Self.text(loader, server.url(), delegate: AnsweringDelegate(passwords: "secret")) == "yes")
@@ -68,8 +68,8 @@ struct WaitForDataTests {
     }
 
     @Test func aChallengeIsAnsweredByAnotherThreadLater() async throws {
-        let question = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 2\r\n\r\nno"
-        let server = try ScriptedServer([.forever([.receiveHead, .send(text: question), .receiveHead, .send(text: Self.yes)])])
+        let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 2\r\n\r\nno"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: refusal), .receiveHead, .send(text: Self.yes)])])
         let delegate = RecordingDelegate(onChallenge: { challenge in
             Task.detached { challenge.answer(.use(.password(user: "user", password: "secret"))) }
         })
@@ -81,10 +81,10 @@ struct WaitForDataTests {
     ///
     /// - Parameter threshold: the length from which a body waits for a 100 response, which does not come here.
     @Test(arguments: [nil, 1]) func aStreamedBodyIsSentWhileItsThreadWaits(_ threshold: Int64?) async throws {
-        let (asked, goOn) = (try Gate(), try Gate())
+        let (requested, mayContinue) = (try Gate(), try Gate())
         let size = 8 << 20
         let server = try ScriptedServer(
-            [.receiveHead, .send(text: Self.yes), .receiveHead, .open(asked), .wait(goOn), .receive(size), .send(text: Self.yes)])
+            [.receiveHead, .send(text: Self.yes), .receiveHead, .open(requested), .wait(mayContinue), .receive(size), .send(text: Self.yes)])
         let loader = Loader.http {
             $0.expectation.threshold = threshold
             $0.expectation.wait = .milliseconds(20)
@@ -94,10 +94,10 @@ struct WaitForDataTests {
         var request = try Request(server.url(), method: .post)
         request.body = .stream(pieces, length: Int64(size))
         let load = Task { [request] in try await Self.text(loader, request) }
-        try await asked.wait()
+        try await requested.wait()
         for _ in 0..<size >> 20 { source.yield([UInt8](repeating: 7, count: 1 << 20)) }
         source.finish()
-        goOn.open()
+        mayContinue.open()
         #expect(try await load.value == "yes")
     }
 
@@ -115,7 +115,7 @@ struct WaitForDataTests {
         try await server.waitUntilClosed()
     }
 
-    @Test func aLoadEndsItselfInEachOfItsCalls() async throws {
+    @Test func delegateCallsMayCancelTheLoad() async throws {
         let server = try ScriptedServer(Self.always)
         for step in [LoadStep.reused, .requestSent, .firstByte] {
             let loader = Loader.http()
@@ -129,7 +129,7 @@ struct WaitForDataTests {
         }
     }
 
-    @Test func aTimeLimitEndsAWaitingThread() async throws {
+    @Test func totalTimeoutEndsTheWait() async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .stall])
         let loader = Loader.http()
         #expect(try await Self.text(loader, server.url()) == "yes")
@@ -138,7 +138,7 @@ struct WaitForDataTests {
         #expect(await Self.code { _ = try await Self.text(loader, request) } == .timedOut)
     }
 
-    @Test func aSuspendedLoadGoesOn() async throws {
+    @Test func suspendedLoadContinuesAfterAResume() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
         for _ in 0..<10 {
@@ -154,7 +154,7 @@ struct WaitForDataTests {
     }
 
     /// The thread that waits for the inner load's bytes is the thread that would deliver them.
-    @Test func aWaitInsideACallOfItsOwnThreadFailsAtOnce() async throws {
+    @Test func waitInsideADelegateCallFailsAtOnce() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http()
         let inner = Mutex<LoadError.Code?>(nil)
@@ -220,9 +220,7 @@ struct WaitForDataTests {
 
     // MARK: Connections that end
 
-    @Test(arguments: [HTTPRequest.Method.get, .post]) func aConnectionThatTheServerClosedIdleIsNotUsed(_ method: HTTPRequest.Method)
-        async throws
-    {
+    @Test(arguments: [HTTPRequest.Method.get, .post]) func idleConnectionThatTheServerClosedIsNotReused(_ method: HTTPRequest.Method) async throws {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .close], [.receiveHead, .send(text: Self.yes)])
         let loader = Loader.http()
         #expect(try await Self.text(loader, server.url()) == "yes")
@@ -232,7 +230,7 @@ struct WaitForDataTests {
         #expect(server.connections.count == 2)
     }
 
-    @Test func aServerThatClosesAtOnceIsNotAskedForEver() async throws {
+    @Test func serverThatClosesAtOnceIsTriedOncePerLoad() async throws {
         let server = try ScriptedServer([.close])
         let loader = Loader.http()
         var request = try Request(server.url())
@@ -244,7 +242,7 @@ struct WaitForDataTests {
         #expect(server.connections.count == 5)
     }
 
-    @Test func aServerThatSpeaksFirstIsNoneOfOurs() async throws {
+    @Test func serverThatSendsBeforeTheRequestIsRefused() async throws {
         let server = try ScriptedServer([.send(text: "220 mail.example.org ESMTP\r\n"), .receiveToEnd])
         var request = try Request(server.url())
         request.timeouts.total = .seconds(2)
@@ -272,7 +270,7 @@ struct WaitForDataTests {
         #expect(server.connections.count <= perHost)
     }
 
-    @Test func waitersAndOthersShareConnections() async throws {
+    @Test func waitingAndAsyncLoadsShareConnections() async throws {
         let server = try ScriptedServer(Self.always)
         let loader = Loader.http { $0.connections.perHost = 3 }
         let request = try Request(server.url())
@@ -313,17 +311,17 @@ struct WaitForDataTests {
     }
 
     private final class FirstBytes: LoadDelegate {
-        private let heard: @Sendable () -> Void
-        init(_ heard: @escaping @Sendable () -> Void) { self.heard = heard }
+        private let onBytes: @Sendable () -> Void
+        init(_ onBytes: @escaping @Sendable () -> Void) { self.onBytes = onBytes }
 
         func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-            heard()
+            onBytes()
             return .keepGoing
         }
         func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
     }
 
-    @Test func thousandsOfLoadsLeaveNoDescriptor() async throws {
+    @Test func thousandsOfLoadsLeakNoDescriptor() async throws {
         let server = try ScriptedServer(Self.always)
         var loader: Loader? = .http()
         do {

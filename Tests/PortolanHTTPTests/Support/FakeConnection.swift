@@ -29,7 +29,7 @@ final class FakeConnection: PooledConnection {
     var room: Int { isClosed ? 0 : capacity - carried }
 
     func makeStream(for transaction: any HTTPTransaction) -> any HTTPStream {
-        Issue.record("the waiters of these tests take the room alone")
+        Issue.record("the waiters of these tests make no stream")
         return NoCarrier()
     }
 

@@ -11,7 +11,7 @@ import Testing
     private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
 
     /// A user may set any limits.
-    @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitIsTaken(_ limit: Int) {
+    @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitValueIsAccepted(_ limit: Int) {
         var limits = HTTPLimits()
         (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
         (limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (limit, limit, limit)
@@ -22,15 +22,15 @@ import Testing
         }
     }
 
-    @Test(arguments: ResponseTable.all) func isReadWhole(_ row: ResponseCase) {
+    @Test(arguments: ResponseTable.all) func responseIsReadWhole(_ row: ResponseCase) {
         expect(row, result(row, [row.bytes[...]]))
     }
 
-    @Test(arguments: ResponseTable.all) func isReadByteByByte(_ row: ResponseCase) {
+    @Test(arguments: ResponseTable.all) func responseIsReadByteByByte(_ row: ResponseCase) {
         expect(row, result(row, row.bytes.indices.map { row.bytes[$0...$0] }))
     }
 
-    @Test(arguments: small) func isReadInTwoPieces(_ row: ResponseCase) {
+    @Test(arguments: small) func responseIsReadInTwoPieces(_ row: ResponseCase) {
         let whole = result(row, [row.bytes[...]])
         for cut in row.bytes.indices {
             let halves = result(row, [row.bytes[..<cut], row.bytes[cut...]])
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// A missing part is detected, except in a body that ends with the connection.
-    @Test(arguments: small) func isMissedWhereItIsCut(_ row: ResponseCase) throws {
+    @Test(arguments: small) func truncationIsDetected(_ row: ResponseCase) throws {
         let whole = result(row, [row.bytes[...]])
         let needed = (try? whole.get())?.byteCount ?? row.bytes.count
         for cut in 0..<needed {
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ResponseTable.all) func leavesWhatFollows(_ row: ResponseCase) {
+    @Test(arguments: ResponseTable.all) func bytesAfterTheResponseAreNotRead(_ row: ResponseCase) {
         guard case .response(let delivered) = row.outcome, !delivered.endsAtClose else { return }
         let glued = row.bytes + "HTTP/1.1 599 Next\r\n\r\n".latin1
         expect(row, result(row, [glued[...]]))
@@ -64,14 +64,14 @@ import Testing
 
     /// The parser reuses lines of the previous head. None of them appears in the next head.
     @Test(arguments: Array(zip(small, [small[0]] + small)))
-    func isReadAfterAnother(_ row: ResponseCase, _ other: ResponseCase) {
+    func responseIsReadAfterAnother(_ row: ResponseCase, _ other: ResponseCase) {
         for earlier in [row.bytes, other.bytes, other.bytes + row.bytes] {
             expect(row, result(row, [row.bytes[...]], after: earlier))
             expect(row, result(row, row.bytes.indices.map { row.bytes[$0...$0] }, after: earlier))
         }
     }
 
-    @Test func namesAreDifferent() {
+    @Test func caseNamesAreUnique() {
         #expect(Set(ResponseTable.all.map { "\($0.section) \($0.name) \($0.bytes.count)" }).count == ResponseTable.all.count)
         #expect(ResponseTable.all.count >= 150)
     }
@@ -100,9 +100,9 @@ import Testing
         case (.failure(let code), .failure(let error)):
             #expect(error.code == code, "\(error)")
         case (.response, .failure(let error)):
-            Issue.record("refused: \(error)")
+            Issue.record("failed, but a response was expected: \(error)")
         case (.failure(let code), .success(let read)):
-            Issue.record("taken, though it is \(code): \(read)")
+            Issue.record("read, but \(code) was expected: \(read)")
         }
     }
 }

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func aCertificateOfTheSettingsIsShownAndNobodyAsked(version: SecureServer.Settings.Version) async throws {
+    func configuredClientCertificateIsSentWithoutAChallenge(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let certificates = try certificates()
         let identities = [
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: versions, [false, true])
-    func aLoadThatIsAskedMayShowOne(version: SecureServer.Settings.Version, isOptional: Bool) async throws {
+    func delegateMayProvideAClientCertificate(version: SecureServer.Settings.Version, isOptional: Bool) async throws {
         let server = try await Self.server(version, isOptional: isOptional)
         let credential = try Self.credential()
         let outcome = try await SecureLoads().load(server.url) { challenge in
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func withoutOneAServerThatOffersTheChoiceAnswers(version: SecureServer.Settings.Version) async throws {
+    func optionalClientCertificateMayBeOmitted(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version, isOptional: true)
         for answer in [ChallengeAnswer.performDefault, .continueWithout] {
             #expect(try await SecureLoads().load(server.url, answering: answer).text == "hello")
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func withoutOneAServerThatNeedsItEndsTheLoad(version: SecureServer.Settings.Version) async throws {
+    func missingClientCertificateFailsTheLoad(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func aCertificateThatTheServerRefusesEndsTheLoad(version: SecureServer.Settings.Version) async throws {
+    func refusedClientCertificateFailsTheLoad(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let credential = try Self.credential("client-unknown")
         let outcome = try await SecureLoads().load(server.url) { challenge in
@@ -99,7 +99,7 @@ import Testing
     @Test(arguments: [
         (ChallengeAnswer.rejectProtectionSpace, LoadError.Code.authenticationRequired), (.cancel, .authenticationCancelled),
     ])
-    func aLoadMayEndInsteadOfShowingOne(answer: ChallengeAnswer, code: LoadError.Code) async throws {
+    func delegateMayFailTheLoadInsteadOfSendingACertificate(answer: ChallengeAnswer, code: LoadError.Code) async throws {
         let server = try await Self.server()
         let outcome = try await SecureLoads().load(server.url) { $0.answer($0.wantsCertificate ? answer : .performDefault) }
         #expect(outcome.code == code)
@@ -108,7 +108,7 @@ import Testing
 
     /// The alert is in the socket when a request is written, and the server responds to the request with a reset. The
     /// error comes from the alert.
-    @Test func theAlertWinsOverTheReset() async throws {
+    @Test func tlsAlertIsReportedInsteadOfTheReset() async throws {
         let server = try await Self.server(.tls13)
         var configuration = TransportConfiguration()
         configuration.tls.verification = .none
@@ -155,7 +155,7 @@ import Testing
         func transportDidEnd(_ failure: SocketError?) { didEnd(failure) }
     }
 
-    @Test func aServerThatIsNotTrustedGetsNoCertificate() async throws {
+    @Test func untrustedServerGetsNoClientCertificate() async throws {
         for name in ["self", "misnamed"] {
             let server = try await Self.server(isOptional: true, name: name)
             let certificates = try certificates()
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func aServerTrustedByTheLoadIsShownTheLoadsCertificate() async throws {
+    @Test func serverTrustedByTheDelegateGetsItsClientCertificate() async throws {
         let server = try await Self.server(name: "self")
         let credential = try Self.credential()
         let outcome = try await SecureLoads().load(server.url) { challenge in
@@ -181,7 +181,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func aConnectionWithALoadsOwnCertificateServesNoOther() async throws {
+    @Test func connectionWithTheCertificateOfOneLoadIsNotShared() async throws {
         let server = try await Self.server(isOptional: true)
         let loads = try SecureLoads()
         let credential = try Self.credential()
@@ -192,7 +192,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func aCredentialThatIsNoneEndsTheLoadThatGaveIt() async throws {
+    @Test func unusableClientCertificateFailsTheLoad() async throws {
         let server = try await Self.server()
         let other = try certificates().key("good")
         let leaf = try certificates().der("client")
@@ -203,10 +203,10 @@ import Testing
             (.certificate(chain: [leaf], privateKey: []), "private key can't be read"),
             (.certificate(chain: [leaf], privateKey: other), "do not belong together"),
         ]
-        for (credential, words) in bad {
+        for (credential, message) in bad {
             let outcome = try await SecureLoads().load(server.url) { $0.answer($0.wantsCertificate ? .use(credential) : .performDefault) }
             #expect(outcome.code == .clientCertificateUnusable)
-            #expect(outcome.text.contains(words))
+            #expect(outcome.text.contains(message))
         }
         try await server.stop()
     }

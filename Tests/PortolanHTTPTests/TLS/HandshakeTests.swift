@@ -10,7 +10,7 @@ import Testing
 
 /// Handshakes that fail, and their errors; versions and names.
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
-    @Test func aServerWithoutTLSIsNamedAsOne() async throws {
+    @Test func errorNamesAServerWithoutTLS() async throws {
         let server = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
@@ -32,7 +32,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func aHandshakeThatStallsMeetsTheTimeLimit() async throws {
+    @Test func stalledHandshakeMeetsTheConnectTimeout() async throws {
         let server = try SecureServer(nil, .silence)
         let outcome = try await SecureLoads { $0.connections.connectTimeout = .seconds(2) }.load(server.url)
         #expect(outcome.code == .timedOut)
@@ -41,12 +41,12 @@ import Testing
         try await server.stop()
     }
 
-    @Test func theTimeOfAnAnswerIsNotTheNetworks() async throws {
+    @Test func timeOfAChallengeDoesNotCountForTheConnectTimeout() async throws {
         let (server, stalled) = (try await SecureServer("good"), try SecureServer(nil, .silence))
         let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(5) }
-        let questions = Questions()
-        async let outcome = loads.load(server.url, asking: questions)
-        let challenge = try await questions.next()
+        let heldChallenges = HeldChallenges()
+        async let outcome = loads.load(server.url, holding: heldChallenges)
+        let challenge = try await heldChallenges.next()
         // A handshake that began later has reached the limit meanwhile.
         #expect(try await loads.load(stalled.url).code == .timedOut)
         challenge.answer(.performDefault)
@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: [
         (TLSSettings.Version.tls12, TLSSettings.Version.tls12, "TLSv1.2"), (.tls13, .tls13, "TLSv1.3"), (.tls12, .tls13, "TLSv1.3"),
     ])
-    func theVersionIsOneOfThoseAllowed(least: TLSSettings.Version, most: TLSSettings.Version, expected: String) async throws {
+    func tlsVersionIsOneOfThoseAllowed(least: TLSSettings.Version, most: TLSSettings.Version, expected: String) async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads { ($0.tls.minimumVersion, $0.tls.maximumVersion) = (least, most) }
         let outcome = try await loads.load(server.url)
@@ -66,7 +66,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func noSharedVersionIsSaid() async throws {
+    @Test func errorNamesAMissingSharedTLSVersion() async throws {
         let server = try await SecureServer("good") { $0.maximumVersion = .tls12 }
         let outcome = try await SecureLoads { $0.tls.minimumVersion = .tls13 }.load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
@@ -74,14 +74,14 @@ import Testing
         try await server.stop()
     }
 
-    @Test func versionsTheWrongWayRoundAreRefused() async throws {
+    @Test func minimumVersionAboveTheMaximumIsRefused() async throws {
         let loads = try SecureLoads { ($0.tls.minimumVersion, $0.tls.maximumVersion) = (.tls13, .tls12) }
         let server = try await SecureServer("good")
         #expect(try await loads.load(server.url).text.contains("minimum version of TLS is above the maximum"))
         try await server.stop()
     }
 
-    @Test func aNameIsSentAndVerified() async throws {
+    @Test func hostNameIsSentAndVerified() async throws {
         let server = try await SecureServer("good")
         #expect(try await SecureLoads().load("https://localhost:\(server.port)/").text == "hello")
         #expect(try await SecureLoads().load(server.url).text == "hello")
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Messages without data cost the client more than the server. OpenSSL processes them for as long as they arrive.
-    @Test("A server may send some tickets, and is given up when it sends many and no data", arguments: [(60, true), (100, false)])
+    @Test("A server may send some session tickets, but too many without data end the connection", arguments: [(60, true), (100, false)])
     func manyTicketsEndTheConnection(tickets: Int, isAllowed: Bool) async throws {
         let server = try await SecureServer("good", .script([.tls(.sendTickets(tickets)), .send(text: SecureServer.hello)])) {
             $0.minimumVersion = .tls13
@@ -107,7 +107,7 @@ import Testing
         ("localhost.", "localhost"), ("Example.COM", "example.com"), ("127.0.0.1", nil), ("::1", nil), (".", nil), ("", nil),
         (String(repeating: "a", count: 254), nil),
     ])
-    func theNameThatIsSentIsAHostsWithoutTheDotOfTheRoot(host: String, name: String?) {
+    func serverNameOmitsTheTrailingDotAndAddresses(host: String, name: String?) {
         #expect(ServerName(host: host).indication == name)
     }
 
@@ -118,7 +118,7 @@ import Testing
         ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", .truncated),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", nil),
     ])
-    func anEndWithoutCloseNotifyCutsABodyOfUnknownLength(answer: String, code: LoadError.Code?) async throws {
+    func missingCloseNotifyTruncatesABodyOfUnknownLength(answer: String, code: LoadError.Code?) async throws {
         let server = try await SecureServer("good", .cut(answer))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == code)

@@ -33,7 +33,7 @@ final class PinnedKeys: LoadDelegate {
 
 /// The example of embedding.md.
 @Suite(.timeLimit(.minutes(10))) struct PinningTests {
-    @Test func aPinnedKeyLoadsAndAnotherDoesNot() async throws {
+    @Test func onlyAPinnedKeyIsAccepted() async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads()
         let key = try #require(ServerCertificate(der: try certificates().der("good"))).publicKey
@@ -60,7 +60,7 @@ final class PinnedKeys: LoadDelegate {
         try await server.stop()
     }
 
-    @Test func theExampleStandsInTheDocumentAsItIsCompiled() throws {
+    @Test func documentContainsTheCompiledExample() throws {
         let here = URL(fileURLWithPath: #filePath)
         let package = (0..<4).reduce(here) { folder, _ in folder.deletingLastPathComponent() }
         let document = try String(

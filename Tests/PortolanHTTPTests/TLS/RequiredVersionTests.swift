@@ -23,7 +23,7 @@ import Testing
     }
 
     /// The server did not process the request, so a request of any method may be sent again.
-    @Test(arguments: [HTTPRequest.Method.get, .post]) func itGetsItThatWay(_ method: HTTPRequest.Method) async throws {
+    @Test(arguments: [HTTPRequest.Method.get, .post]) func requestIsSentAgainOverHTTP1(_ method: HTTPRequest.Method) async throws {
         let server = try await Self.server()
         let (task, delegate) = try await Self.run(Request(server.url, method: method))
         #expect(delegate.error == nil && delegate.text == "hello", "\(String(describing: delegate.error))")
@@ -33,7 +33,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func whoWantsHTTP2AndNothingElseIsToldSo() async throws {
+    @Test func requestThatAllowsOnlyHTTP2Fails() async throws {
         let server = try await Self.server()
         var request = try Request(server.url)
         request[HTTPVersionChoice.self] = .http2

@@ -15,8 +15,8 @@ import Testing
     private static func server(
         _ name: String = "good", _ version: SecureServer.Settings.Version = .tls13, sendsTickets: Bool = true
     ) async throws -> SecureServer {
-        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-        return try await SecureServer(name, .answer(answer)) {
+        let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+        return try await SecureServer(name, .answer(response)) {
             $0.maximumVersion = version
             $0.sendsTickets = sendsTickets
         }
@@ -24,7 +24,7 @@ import Testing
 
     private static func isResumed(_ outcome: SecureLoads.Outcome) -> [Bool] { outcome.task.metrics.transfers.map(\.isTLSResumed) }
 
-    @Test(arguments: versions) func theNextConnectionResumesAndShowsTheSameChain(_ version: SecureServer.Settings.Version) async throws {
+    @Test(arguments: versions) func nextConnectionResumesTheSessionAndKeepsTheChain(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("below", version)
         let loads = try SecureLoads()
         let chains = Mutex<[[[UInt8]]]>([])
@@ -43,7 +43,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func withoutTicketsEachHandshakeIsWhole() async throws {
+    @Test func withoutTicketsEachHandshakeIsFull() async throws {
         let server = try await Self.server(sendsTickets: false)
         let loads = try SecureLoads()
         for _ in 0..<2 { #expect(Self.isResumed(try await loads.load(server.url)) == [false]) }
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// The verdict of the first handshake is retained. The acceptance by one load does not apply to other loads.
-    @Test(arguments: versions) func aResumedSessionKeepsTheVerdict(_ version: SecureServer.Settings.Version) async throws {
+    @Test(arguments: versions) func resumedSessionKeepsTheTrustResult(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("self", version)
         let loads = try SecureLoads()
         #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
@@ -81,7 +81,7 @@ import Testing
     }
 
     /// RFC 5246 §7.2.1: a close without close_notify does not invalidate the session, unlike in RFC 2246.
-    @Test(arguments: versions) func anEndWithoutCloseNotifyKeepsTheSession(_ version: SecureServer.Settings.Version) async throws {
+    @Test(arguments: versions) func missingCloseNotifyKeepsTheSession(_ version: SecureServer.Settings.Version) async throws {
         let server = try await SecureServer("good", .cut("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")) {
             $0.maximumVersion = version
             $0.ticketCount = 1
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// RFC 5246 §7.2.2: after a fatal alert, here the client's bad_record_mac, the session is not resumed.
-    @Test func aFatalAlertForgetsTheSession() async throws {
+    @Test func fatalAlertRemovesTheSession() async throws {
         let forged: [UInt8] = [23, 3, 3, 0, 40] + [UInt8](repeating: 7, count: 40)
         let server = try await SecureServer("good", .script([.tls(.sendInClear(forged)), .receiveToEnd])) { $0.maximumVersion = .tls12 }
         let loads = try SecureLoads()

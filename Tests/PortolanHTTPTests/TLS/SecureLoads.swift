@@ -46,9 +46,9 @@ struct SecureLoads {
     }
 
     /// Runs a load whose challenges the test answers.
-    func load(_ url: String, asking questions: Questions) async throws -> Outcome {
-        defer { questions.close() }
-        return try await load(url) { questions.ask($0) }
+    func load(_ url: String, holding heldChallenges: HeldChallenges) async throws -> Outcome {
+        defer { heldChallenges.close() }
+        return try await load(url) { heldChallenges.hold($0) }
     }
 
     func load(_ url: String, answering answer: ChallengeAnswer) async throws -> Outcome {
@@ -68,21 +68,21 @@ extension AuthenticationChallenge {
 }
 
 /// Challenges that are retained until the test answers.
-final class Questions: Sendable {
+final class HeldChallenges: Sendable {
     private let stream: AsyncStream<AuthenticationChallenge>
     private let continuation: AsyncStream<AuthenticationChallenge>.Continuation
 
     init() { (stream, continuation) = AsyncStream.makeStream() }
 
-    func ask(_ challenge: AuthenticationChallenge) { continuation.yield(challenge) }
+    func hold(_ challenge: AuthenticationChallenge) { continuation.yield(challenge) }
 
     func next() async throws -> AuthenticationChallenge {
         for await challenge in stream { return challenge }
-        throw Unasked()
+        throw NoChallenge()
     }
 
     /// The load ended without a challenge.
-    struct Unasked: Error {}
+    struct NoChallenge: Error {}
 
     func close() { continuation.finish() }
 }

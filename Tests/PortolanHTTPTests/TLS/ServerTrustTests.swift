@@ -26,7 +26,7 @@ import Testing
     ]
 
     @Test(arguments: ["good", "below"])
-    func aGoodChainIsTrustedByDefault(name: String) async throws {
+    func validChainIsTrustedByDefault(name: String) async throws {
         let server = try await SecureServer(name)
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.text == "hello")
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: bad)
-    func theLoadMayTrustABadCertificate(name: String, words: [String]) async throws {
+    func delegateMayTrustABadCertificate(name: String, words: [String]) async throws {
         let server = try await SecureServer(name)
         let chain = try certificates().der(name)
         let outcome = try await SecureLoads().load(server.url) { challenge in
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: ["good"] + bad.map(\.name))
-    func theLoadMayRejectAnyCertificate(name: String) async throws {
+    func delegateMayRejectAnyCertificate(name: String) async throws {
         let server = try await SecureServer(name)
         let rejected = try await SecureLoads().load(server.url, answering: .rejectProtectionSpace)
         #expect(rejected.code == .secureConnectionFailed)
@@ -76,7 +76,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func theWholeChainIsShownWhereItIsNotTrusted() async throws {
+    @Test func challengeOfAnUntrustedServerHasTheWholeChain() async throws {
         let server = try await SecureServer("below")
         let certificates = try certificates()
         let chains = Mutex<[[[UInt8]]]>([])
@@ -90,7 +90,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func withoutVerificationEveryServerIsTrustedButTheLoadIsAsked() async throws {
+    @Test func withoutVerificationTheDelegateStillDecides() async throws {
         let server = try await SecureServer("self")
         let loads = try SecureLoads { $0.tls.verification = .none }
         let outcome = try await loads.load(server.url) { challenge in
@@ -103,12 +103,12 @@ import Testing
         try await server.stop()
     }
 
-    @Test func noByteOfARequestLeavesBeforeTheAnswer() async throws {
+    @Test func requestIsNotSentBeforeTheTrustDecision() async throws {
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
-            let questions = Questions()
-            async let outcome = SecureLoads().load(server.url, asking: questions)
-            let challenge = try await questions.next()
+            let heldChallenges = HeldChallenges()
+            async let outcome = SecureLoads().load(server.url, holding: heldChallenges)
+            let challenge = try await heldChallenges.next()
             // Another load runs to its end first. Bytes that the first load had sent meanwhile would have arrived.
             _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
             #expect(server.count(.asked) == 1)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func whatOneLoadAcceptsBindsNoOther() async throws {
+    @Test func trustOfOneLoadDoesNotApplyToAnother() async throws {
         let server = try await SecureServer("self")
         let loads = try SecureLoads()
         #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
@@ -132,7 +132,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func aLoadThatAcceptsTooSharesTheConnection() async throws {
+    @Test func loadsThatTrustTheServerShareItsConnection() async throws {
         let server = try await SecureServer("self")
         let loads = try SecureLoads()
         for _ in 1...3 {
@@ -144,7 +144,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test func everyLoadIsAskedOnceAboutAConnectionThatAnotherHasOpened() async throws {
+    @Test func eachLoadIsChallengedOnceForAnOpenConnection() async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads()
         #expect(try await loads.load(server.url).text == "hello")
@@ -156,12 +156,12 @@ import Testing
     }
 
     /// Several loads wait for one connection. The first load rejects the server.
-    @Test func aRejectionFailsTheLoadThatGaveItAlone() async throws {
+    @Test func rejectionFailsOnlyItsOwnLoad() async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads { $0.connections.perHost = 1 }
-        let questions = Questions()
-        async let first = loads.load(server.url, asking: questions)
-        let challenge = try await questions.next()
+        let heldChallenges = HeldChallenges()
+        async let first = loads.load(server.url, holding: heldChallenges)
+        let challenge = try await heldChallenges.next()
         let second = RecordingDelegate()
         loads.loader.task(for: try Request(server.url), delegate: second).resume()
         challenge.answer(.rejectProtectionSpace)
@@ -171,15 +171,15 @@ import Testing
         try await server.stop()
     }
 
-    @Test func aLoadCancelledWhileItIsAskedLeavesNoConnection() async throws {
+    @Test func loadCancelledDuringAChallengeLeavesNoConnection() async throws {
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
             let loads = try SecureLoads()
-            let questions = Questions()
-            let delegate = RecordingDelegate(onChallenge: { questions.ask($0) })
+            let heldChallenges = HeldChallenges()
+            let delegate = RecordingDelegate(onChallenge: { heldChallenges.hold($0) })
             let task = loads.loader.task(for: try Request(server.url), delegate: delegate)
             task.resume()
-            let challenge = try await questions.next()
+            let challenge = try await heldChallenges.next()
             task.cancel()
             await delegate.ended()
             #expect(delegate.error?.code == .cancelled)
@@ -190,11 +190,11 @@ import Testing
         }
     }
 
-    @Test func aServerThatClosesWhileItIsJudgedFailsTheLoad() async throws {
+    @Test func serverThatClosesDuringAChallengeFailsTheLoad() async throws {
         let server = try await SecureServer("good")
-        let questions = Questions()
-        async let outcome = SecureLoads().load(server.url, asking: questions)
-        let challenge = try await questions.next()
+        let heldChallenges = HeldChallenges()
+        async let outcome = SecureLoads().load(server.url, holding: heldChallenges)
+        let challenge = try await heldChallenges.next()
         // The handshake is paused meanwhile.
         #expect(server.count(.secured(nil)) == 0)
         try server.closeAll()

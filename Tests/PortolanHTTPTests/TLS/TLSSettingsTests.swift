@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func withoutTheRootAServerIsNotTrusted() async throws {
+    @Test func serverIsNotTrustedWithoutItsRoot() async throws {
         let path = try certificates().path("stranger.pem")
         for roots in [TrustRoots.system, .only([]), .only([.file(path: path)])] {
             #expect(try await Self.text { $0.trustRoots = roots }.contains("'Test Authority', who issued it, is not known here"))
@@ -39,7 +39,7 @@ import Testing
 
     /// The variables have the same meaning as for OpenSSL and curl.
     @Test(arguments: [("SSL_CERT_FILE", "authority.pem"), ("SSL_CERT_DIR", "roots")])
-    func theEnvironmentNamesTheSystemsRoots(variable: String, value: String) async throws {
+    func environmentVariablesNameTheSystemRoots(variable: String, value: String) async throws {
         let certificates = try certificates()
         let path = certificates.path(value)
         let contexts = TLSContextCache(TLSSettings()) { $0 == variable ? path : nil }
@@ -49,7 +49,7 @@ import Testing
         let context = try #require(await iterator.next()).get()
         let expected = try CertificateFiles.certificates(from: .file(path: path), for: .trustRoot)
         let count = unsafe portolan_X509_STORE_count(SSL_CTX_get_cert_store(context.context))
-        #expect(count == CInt(Set(expected.map(\.der)).count) && count > 0, "these, and none of the system's")
+        #expect(count == CInt(Set(expected.map(\.der)).count) && count > 0, "only these roots, and none of the system's")
     }
 
     static let badRoots: [(file: String, words: String)] = [
@@ -59,7 +59,7 @@ import Testing
     ]
 
     @Test(arguments: badRoots)
-    func aRootThatCanNotBeUsedIsNamed(file: String, words: String) async throws {
+    func errorNamesAnUnusableTrustRoot(file: String, words: String) async throws {
         let path = try certificates().path(file)
         let text = try await Self.text { $0.trustRoots = .only([.file(path: path)]) }
         #expect(text.contains(path))
@@ -87,7 +87,7 @@ import Testing
     ]
 
     @Test(arguments: badIdentities)
-    func anIdentityThatCanNotBeUsedIsNamedWithoutItsSecret(
+    func errorNamesAnUnusableIdentityAndHidesItsPassphrase(
         certificate: String, key: String?, passphrase: String?, words: String
     ) async throws {
         let certificates = try certificates()
@@ -98,7 +98,7 @@ import Testing
         if let passphrase { #expect(!text.contains(passphrase)) }
     }
 
-    @Test func descriptionsShowNoSecret() throws {
+    @Test func descriptionsHideSecrets() throws {
         var settings = TLSSettings()
         settings.identity = ClientIdentity(certificatePath: "c.pem", keyPath: "k.pem", passphrase: "s3cret")
         var dumped = ""

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanTransport
 
-@Suite("User names and passwords on their way")
+@Suite("Encoding of user names and passwords")
 struct PasswordCredentialTests {
     /// The first two are the examples of RFC 7617 §2 and §2.1.
     @Test(arguments: [
@@ -18,11 +18,11 @@ struct PasswordCredentialTests {
     }
 
     @Test(arguments: [("a:b", "c"), ("a\r\nX: y", "c"), ("a", "b\nc"), ("a", "\0"), ("\u{7F}", ""), ("a", "\u{85}")])
-    func whatBasicCantCarryIsRefused(_ user: String, _ password: String) {
+    func credentialsThatBasicCannotEncodeAreRefused(_ user: String, _ password: String) {
         #expect(throws: LoadError.self) { try PasswordCredential(user: user, password: password).basicValue() }
     }
 
-    @Test func messagesAndDumpsShowNoPassword() {
+    @Test func messagesAndDumpsHideThePassword() {
         let credential = PasswordCredential(user: "ann:\u{1B}[31m" + String(repeating: "n", count: 100), password: "s3cret")
         let error = #expect(throws: LoadError.self) { try credential.basicValue() }
         var dumped = ""
@@ -33,7 +33,7 @@ struct PasswordCredentialTests {
     }
 
     @Test(arguments: [(1, 0), (1, 255), (255, 255)])
-    func aSOCKSMessageCountsItsParts(_ user: Int, _ password: Int) throws {
+    func socksMessageHasLengthPrefixes(_ user: Int, _ password: Int) throws {
         let credential = PasswordCredential(user: String(repeating: "u", count: user), password: String(repeating: "p", count: password))
         #expect(
             try credential.socksMessage() == [1, UInt8(user)] + [UInt8](repeating: 0x75, count: user) + [UInt8(password)]
@@ -41,7 +41,7 @@ struct PasswordCredentialTests {
     }
 
     @Test(arguments: [(0, 1), (256, 1), (1, 256)])
-    func whatSOCKSCantCarryIsRefused(_ user: Int, _ password: Int) {
+    func credentialsThatSOCKSCannotEncodeAreRefused(_ user: Int, _ password: Int) {
         let credential = PasswordCredential(user: String(repeating: "u", count: user), password: String(repeating: "p", count: password))
         #expect(throws: LoadError.self) { try credential.socksMessage() }
     }

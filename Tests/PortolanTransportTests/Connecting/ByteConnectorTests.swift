@@ -16,7 +16,7 @@ import Testing
 
     enum Way: CaseIterable { case clear, tls }
 
-    @Test("After finishWriting() everything that was written arrives, and what the server sends is still received", arguments: Way.allCases)
+    @Test("After finishWriting(), all written bytes arrive, and bytes from the server are still received", arguments: Way.allCases)
     func halfClose(way: Way) async throws {
         let isFinished = try Gate()
         let readAll = SecureServer.Behaviour.script([
@@ -39,7 +39,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test("TLS starts on an open connection, after everything that was written in clear")
+    @Test("TLS starts on an open connection, after all bytes that were written in clear")
     func startTLS() async throws {
         let isWritten = try Gate()
         // The client's cleartext bytes fill the socket before the server reads any.
@@ -88,17 +88,17 @@ import Testing
     }
 
     /// An attacker on the path could add bytes to the server's agreement. These bytes never count as protected.
-    @Test("Clear bytes behind the server's agreement break the handshake")
+    @Test("Clear bytes after the server's agreement fail the handshake")
     func startTLSWithInjectedBytes() async throws {
-        let isAsked = try Gate()
+        let isRequested = try Gate()
         let server = try await SecureServer("good") {
-            $0.prelude = [.send(text: "ready"), .wait(isAsked), .send(text: "injected")]
+            $0.prelude = [.send(text: "ready"), .wait(isRequested), .send(text: "injected")]
         }
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
         client.inTurn { opened.value.transport.hand(to: client) }
         try await client.wait(for: "ready")
-        let outcome = try await client.secure(opened, port: server.port) { isAsked.open() }
+        let outcome = try await client.secure(opened, port: server.port) { isRequested.open() }
         guard case .failed(let error) = outcome.value else {
             Issue.record("\(outcome.value)")
             return
@@ -110,14 +110,14 @@ import Testing
     }
 
     /// epoll(7) reports the end of a socket repeatedly.
-    @Test("A server that closes in the handshake keeps nobody busy, before the connection is closed", .timeLimit(.minutes(1)))
+    @Test("A server that closes in the handshake does not keep the event loop busy", .timeLimit(.minutes(1)))
     func closedInTheHandshake() async throws {
-        let isAsked = try Gate()
-        let server = try ScriptedServer([.wait(isAsked), .receive(5), .halfClose, .receiveToEnd])
+        let isRequested = try Gate()
+        let server = try ScriptedServer([.wait(isRequested), .receive(5), .halfClose, .receiveToEnd])
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: nil).get()
         client.inTurn { opened.value.transport.hand(to: client) }
-        let outcome = try await client.secure(opened, port: server.port) { isAsked.open() }
+        let outcome = try await client.secure(opened, port: server.port) { isRequested.open() }
         guard case .failed = outcome.value else {
             Issue.record("\(outcome.value)")
             return
@@ -127,7 +127,7 @@ import Testing
         #expect(try await client.untilEnd().isEmpty)
     }
 
-    @Test("TLS that starts on a connection that is closed fails, also before the handshake has begun", arguments: [true, false])
+    @Test("Starting TLS on a closed connection fails, also before the handshake has begun", arguments: [true, false])
     func startTLSOnAClosedConnection(isClosedFirst: Bool) async throws {
         let server = try ScriptedServer([.stall])
         let client = try Client()
@@ -144,7 +144,7 @@ import Testing
         #expect(error.code == .cancelled)
     }
 
-    @Test("TLS may start in a turn of a thread that waits for the connection")
+    @Test("TLS may start on a thread that waits for the connection")
     func startTLSInAWaitingThread() async throws {
         let isWaiting = try Gate()
         let server = try await SecureServer("good") { $0.prelude = [.wait(isWaiting), .send(text: "ready")] }
@@ -177,7 +177,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test("The tickets of a resumed session are as old as the certificate's verification")
+    @Test("The tickets of a resumed session keep the time of the certificate's verification")
     func evidenceKeepsItsTime() async throws {
         let server = try await SecureServer("good")
         let client = try Client()
@@ -207,7 +207,7 @@ import Testing
         try await server.stop()
     }
 
-    @Test("Each step of an attempt is reported once, in its order")
+    @Test("Each step of a connection attempt is reported once, in order")
     func steps() async throws {
         let server = try await SecureServer("good")
         let client = try Client()

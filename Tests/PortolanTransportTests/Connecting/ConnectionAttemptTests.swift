@@ -14,7 +14,7 @@ import Testing
         case behindTheProxy
     }
 
-    @Test(arguments: Moment.allCases) func onesThatAreCancelledLookNothingUp(moment: Moment) async throws {
+    @Test(arguments: Moment.allCases) func cancelledAttemptsLookUpNoName(moment: Moment) async throws {
         let held = HeldNames()
         let names = held.service(limit: 1)
         _ = names.find("slow") { _ in }
@@ -45,7 +45,7 @@ import Testing
         }
         for await _ in ends {}
         async let last = names.addresses(of: "last")
-        held.letGo()
+        held.release()
         _ = try await last
         #expect(held.lookedUp == ["slow", "last"])
     }

@@ -5,7 +5,7 @@ import TestThreads
 
 @testable import PortolanTransport
 
-/// A look-up that returns 127.0.0.1. Names that begin with `slow` block until `letGo()`.
+/// A look-up that returns 127.0.0.1. Names that begin with `slow` block until `release()`.
 final class HeldNames: Sendable {
     private struct State {
         var lookedUp: [String] = []
@@ -17,7 +17,7 @@ final class HeldNames: Sendable {
     /// The names in the order in which their look-ups began.
     var lookedUp: [String] { monitor.withLock { $0.lookedUp } }
 
-    func letGo() { monitor.withLockBroadcasting { $0.isHolding = false } }
+    func release() { monitor.withLockBroadcasting { $0.isHolding = false } }
 
     /// Waits on a separate thread until `count` look-ups have begun, for at most 30 seconds.
     func haveBegun(_ count: Int) async throws -> Bool {
@@ -37,9 +37,9 @@ final class HeldNames: Sendable {
 extension DNSResolver {
     func addresses(of name: String) async throws -> [SocketAddress] {
         // Not a continuation, because a continuation traps if it is resumed twice.
-        let (answers, asker) = AsyncStream.makeStream(of: Answer.self)
-        _ = find(name) { asker.yield($0) }
-        for await answer in answers { return try answer.get() }
+        let (results, output) = AsyncStream.makeStream(of: Answer.self)
+        _ = find(name) { output.yield($0) }
+        for await result in results { return try result.get() }
         throw CancellationError()
     }
 }

@@ -37,7 +37,7 @@ struct ConnectNegotiationTests {
         return .needsMore
     }
 
-    @Test func theRequestNamesHostAndPortAndNothingOfTheLoad() throws {
+    @Test func connectRequestHasOnlyHostUserAgentAndCredential() throws {
         #expect(
             String(decoding: try Self.negotiation().greeting, as: UTF8.self) == "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\n\r\n")
         let whole = try Self.negotiation(PasswordCredential(user: "u", password: "p"), userAgent: "A/1")
@@ -46,7 +46,7 @@ struct ConnectNegotiationTests {
                 == "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\nUser-Agent: A/1\r\nProxy-Authorization: Basic dTpw\r\n\r\n")
     }
 
-    @Test func aUserAgentThatWouldEndTheLineIsNotSent() throws {
+    @Test func userAgentWithALineBreakIsNotSent() throws {
         #expect(try Self.negotiation(userAgent: "A\r\nX: y").greeting == Self.negotiation().greeting)
     }
 
@@ -54,7 +54,7 @@ struct ConnectNegotiationTests {
         "HTTP/1.1 200 Connection established\r\n\r\n", "HTTP/1.0 200\r\n\r\n", "HTTP/1.1 204 x\r\nContent-Length: 5\r\n\r\n",
         "HTTP/1.1 299 \r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 100 \r\n\r\nHTTP/1.1 102 \r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     ])
-    func whatFollowsTheHeadOfASuccessIsTheTunnels(_ head: String) throws {
+    func bytesAfterASuccessHeadBelongToTheTunnel(_ head: String) throws {
         for size in [1, 7, 1000] {
             #expect(try Self.run(head + "\u{16}\u{3}\u{1}", by: size) == .established(taken: head.utf8.count))
         }
@@ -72,7 +72,7 @@ struct ConnectNegotiationTests {
         ("HTTP/1.1 407 Who\r\n\r\n", .tunnelFailed, "'407 Who'"), ("SSH-2.0-x\r\n", .tunnelFailed, "does not answer in HTTP/1"),
         ("HTTP/1.1 200 OK\r\nbad\r\n\r\n", .tunnelFailed, "no colon"),
     ])
-    func anythingElseIsARefusalWithTheStatusLine(_ input: String, _ code: LoadError.Code, _ words: String) throws {
+    func otherResponsesFailWithTheStatusLine(_ input: String, _ code: LoadError.Code, _ words: String) throws {
         for size in [1, 1000] {
             guard case .failed(let error) = try Self.run(input, by: size) else {
                 Issue.record("no failure")
@@ -82,7 +82,7 @@ struct ConnectNegotiationTests {
         }
     }
 
-    @Test func aCredentialThatWasGivenIsSaidToBeRefused() throws {
+    @Test func errorSaysWhetherACredentialWasRefused() throws {
         let input = "HTTP/1.1 407 Who\r\n\r\n"
         for (credential, end) in [
             (nil, "answered '407 Who'; give the proxy's URL a user and password"),
@@ -96,7 +96,7 @@ struct ConnectNegotiationTests {
         }
     }
 
-    @Test func theReasonIsShortened() throws {
+    @Test func longReasonPhraseIsShortened() throws {
         guard case .failed(let error) = try Self.run("HTTP/1.1 403 " + String(repeating: "x", count: 5000) + "\r\n\r\n", by: 9000) else {
             Issue.record("no failure")
             return
@@ -104,7 +104,7 @@ struct ConnectNegotiationTests {
         #expect(error.message.utf8.count < 300)
     }
 
-    @Test func endlessInterimAnswersComeToAnEnd() throws {
+    @Test func tooManyInterimResponsesFail() throws {
         let input = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: HTTPLimits().interimResponses + 1)
         guard case .failed(let error) = try Self.run(input, by: 1000) else {
             Issue.record("no failure")
@@ -113,7 +113,7 @@ struct ConnectNegotiationTests {
         #expect(error.code == .limitExceeded)
     }
 
-    @Test func aChallengeCarriesTheKnownOffers() throws {
+    @Test func challengeListsTheSupportedOffers() throws {
         let input =
             "HTTP/1.1 407 x\r\nProxy-Authenticate: Negotiate\r\nProxy-Authenticate: Basic realm=\"r\"\r\nWWW-Authenticate: Basic realm=\"o\"\r\n\r\n"
         guard case .failed(let error) = try Self.run(input, by: 1000) else {

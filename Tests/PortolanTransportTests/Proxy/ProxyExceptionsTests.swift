@@ -37,11 +37,11 @@ struct ProxyExceptionsTests {
     ]
 
     @Test(arguments: rows)
-    func aListNamesHosts(_ list: String, _ host: String, _ isListed: Bool) {
+    func listMatchesHosts(_ list: String, _ host: String, _ isListed: Bool) {
         #expect(ProxyExceptions(parsing: list).contains(host[...]) == isListed)
     }
 
-    @Test func aLongListIsReadOnceAndHeeded() {
+    @Test func everyEntryOfALongListIsUsed() {
         let list = (0..<10_000).map { "h\($0).test" }.joined(separator: ",")
         let exceptions = ProxyExceptions(parsing: list)
         #expect(exceptions.contains("www.h9999.test") && !exceptions.contains("h10000.test"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanTransport
 
-@Suite("How a proxy is written")
+@Suite("Parsing of proxies")
 struct ProxyParsingTests {
     struct Row: Sendable {
         let text: String
@@ -32,7 +32,7 @@ struct ProxyParsingTests {
     ]
 
     @Test(arguments: rows)
-    func aProxyIsReadAsCurlReadsIt(_ row: Row) throws {
+    func proxyIsParsedAsByCurl(_ row: Row) throws {
         let proxy = try Proxy(parsing: row.text, from: "x")
         #expect(proxy.description == row.proxy)
         #expect(proxy.credential == row.user.map { PasswordCredential(user: $0, password: row.password ?? "") })
@@ -52,14 +52,14 @@ struct ProxyParsingTests {
         ("u:s3cret@", .proxyNotFound),
         ("http://u:s3cret/@p", .proxyNotFound),
     ])
-    func aBadOneIsRefusedByNameWithoutItsPassword(_ text: String, _ code: LoadError.Code) {
+    func invalidProxyErrorNamesItsSourceAndHidesThePassword(_ text: String, _ code: LoadError.Code) {
         let error = #expect(throws: LoadError.self) { try Proxy(parsing: text, from: "http_proxy") }
         #expect(error?.code == code)
         #expect(error?.message.hasPrefix("http_proxy") == true && error?.message.contains("s3cret") == false, "\(error?.message ?? "")")
         #expect(error?.message.unicodeScalars.contains { $0.value < 0x20 } == false)
     }
 
-    @Test func aLongOneIsShortened() {
+    @Test func longInvalidProxyIsShortenedInTheError() {
         let error = #expect(throws: LoadError.self) {
             try Proxy(parsing: "ftp://" + String(repeating: "x", count: 100_000), from: "http_proxy")
         }

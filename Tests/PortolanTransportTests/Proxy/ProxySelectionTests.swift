@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanTransport
 
-@Suite("Which proxy for which URL")
+@Suite("Selection of the proxy for a URL")
 struct ProxySelectionTests {
     /// Variables, a URL, and the proxy for it; `nil` means a direct connection to the origin.
     private static let rows: [([String: String], String, String?)] = [
@@ -50,11 +50,11 @@ struct ProxySelectionTests {
     }
 
     @Test(arguments: rows)
-    func theEnvironmentDecidesAsForCurl(_ variables: [String: String], _ url: String, _ proxy: String?) throws {
+    func environmentIsUsedAsByCurl(_ variables: [String: String], _ url: String, _ proxy: String?) throws {
         #expect(try Self.proxy(Self.selection(variables), url) == proxy)
     }
 
-    @Test func directHeedsNoEnvironment() throws {
+    @Test func directPolicyIgnoresTheEnvironment() throws {
         let selection = ProxySelection(.direct) { _ in
             Issue.record("the environment was read")
             return "p:1"
@@ -70,7 +70,7 @@ struct ProxySelectionTests {
         #expect(try Self.proxy(selection, "http://10.1.2.3/") == nil)
     }
 
-    @Test func theRequestsOwnProxyComesFirst() throws {
+    @Test func proxyOfTheRequestComesFirst() throws {
         let selection = Self.selection(["http_proxy": "p:1", "no_proxy": "h"])
         var request = try Request("http://h/")
         request[RequestProxy.self] = "socks5://q:2"

@@ -53,7 +53,7 @@ struct SOCKS5NegotiationTests {
     private static let nameRequest: [UInt8] = [5, 1, 0, 3, 6] + Array("h.test".utf8) + [0x1F, 0x90]
     private static let reply: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
-    @Test func theGreetingOffersALogInOnlyWithACredential() throws {
+    @Test func greetingOffersALoginOnlyWithACredential() throws {
         #expect(try Self.negotiation().greeting == [5, 1, 0])
         #expect(try Self.negotiation(login: Self.login).greeting == [5, 2, 0, 2])
     }
@@ -78,7 +78,7 @@ struct SOCKS5NegotiationTests {
             [5, 0, 0, 3, 2, 65, 66, 1, 2],
             [5, 0, 0xFF, 3, 255] + [UInt8](repeating: 7, count: 257),
         ] as [[UInt8]])
-    func whatFollowsTheReplyIsTheTunnels(_ size: Int, _ reply: [UInt8]) throws {
+    func bytesAfterTheReplyBelongToTheTunnel(_ size: Int, _ reply: [UInt8]) throws {
         for login in [nil, Self.login] {
             let before: [UInt8] = login == nil ? [5, 0] : [5, 2, 1, 0]
             let outcome = Self.run(try Self.negotiation(login: login), before + reply + Array("HTTP/1.1".utf8), by: size)
@@ -87,7 +87,7 @@ struct SOCKS5NegotiationTests {
         }
     }
 
-    @Test func truncatedAtEachByteItIsNotEstablishedAndSaysThatTheProxyClosed() throws {
+    @Test func truncatedNegotiationFailsAndSaysThatTheProxyClosed() throws {
         let input = [5, 2, 1, 0] + Self.reply
         for count in 0..<input.count {
             var negotiation = try Self.negotiation(login: Self.login)
@@ -128,7 +128,7 @@ struct SOCKS5NegotiationTests {
     ]
 
     @Test(arguments: failures)
-    func aFailureIsSaidInWords(_ row: (input: [UInt8], hasLogin: Bool, code: LoadError.Code, words: String)) throws {
+    func errorDescribesTheFailure(_ row: (input: [UInt8], hasLogin: Bool, code: LoadError.Code, words: String)) throws {
         for size in [1, 1000] {
             let outcome = Self.run(try Self.negotiation(login: row.hasLogin ? Self.login : nil), row.input, by: size)
             #expect(

@@ -11,8 +11,8 @@ import Testing
 @testable import PortolanTransport
 
 /// One socket, its loop, and threads that wait for it.
-@Suite("Sockets of a loop", .timeLimit(.minutes(10)))
-struct SocketTransportTests {
+@Suite("Socket connections", .timeLimit(.minutes(10)))
+struct SocketConnectionTests {
     /// A transport over one end of a pair. The test uses the other end.
     struct SocketFixture: Sendable {
         let loop: SocketEventLoop
@@ -20,10 +20,10 @@ struct SocketTransportTests {
         let receiver: RecordingReceiver
         private let bound: LoopBound<SocketConnection>
 
-        init(_ heard: @escaping @Sendable (RecordingReceiver.Report) -> Void = { _ in }) throws {
+        init(_ onReport: @escaping @Sendable (RecordingReceiver.Report) -> Void = { _ in }) throws {
             loop = try SocketEventLoop()
             pair = try SocketPair()
-            receiver = RecordingReceiver(heard)
+            receiver = RecordingReceiver(onReport)
             let transport = SocketConnection(Socket(pair.ours), on: loop, readSize: 4096)
             bound = LoopBound(transport)
             loop.inTurn { transport.start(for: receiver) }
@@ -63,100 +63,100 @@ struct SocketTransportTests {
 
     // MARK: Writing
 
-    @Test func bytesOfAFileComeAfterWhatWasWritten() throws {
-        let bench = try SocketFixture()
+    @Test func bytesOfAFileFollowWrittenBytes() throws {
+        let fixture = try SocketFixture()
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
         try Data("0123456789".utf8).write(to: path)
         defer { try? FileManager.default.removeItem(at: path) }
         let file = try FileHandle(forReadingFrom: path)
-        bench.loop.inTurn {
-            bench.transport.write(Array("head:".utf8), hasMore: true)
-            #expect(bench.transport.write(file: file.fileDescriptor, from: 2, atMost: 5) == .took(5))
-            #expect(bench.transport.write(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "there are none")
-            #expect(bench.transport.isWritable)
+        fixture.loop.inTurn {
+            fixture.transport.write(Array("head:".utf8), hasMore: true)
+            #expect(fixture.transport.write(file: file.fileDescriptor, from: 2, atMost: 5) == .took(5))
+            #expect(fixture.transport.write(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "the file has no bytes there")
+            #expect(fixture.transport.isWritable)
         }
-        #expect(bench.pair.receive(10) == Array("head:23456".utf8))
+        #expect(fixture.pair.receive(10) == Array("head:23456".utf8))
     }
 
-    @Test func oneThatTakesNoMoreSaysSo() throws {
-        let bench = try SocketFixture()
+    @Test func fullSocketIsNotWritable() throws {
+        let fixture = try SocketFixture()
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
         try Data(count: 8 << 20).write(to: path)
         defer { try? FileManager.default.removeItem(at: path) }
         let file = try FileHandle(forReadingFrom: path)
-        let sent = bench.loop.inTurn {
+        let sent = fixture.loop.inTurn {
             var sent = 0
-            while case .took(let count) = bench.transport.write(file: file.fileDescriptor, from: Int64(sent), atMost: 1 << 20) {
+            while case .took(let count) = fixture.transport.write(file: file.fileDescriptor, from: Int64(sent), atMost: 1 << 20) {
                 sent += count
             }
-            #expect(!bench.transport.isWritable)
+            #expect(!fixture.transport.isWritable)
             return sent
         }
-        #expect(sent < 8 << 20 && bench.pair.receive(sent).count == sent)
+        #expect(sent < 8 << 20 && fixture.pair.receive(sent).count == sent)
     }
 
     /// An error of a file is not an error of the socket.
-    @Test func aFileThatCannotBeSentLeavesTheSocketAsItIs() throws {
-        let bench = try SocketFixture()
-        bench.loop.inTurn {
-            #expect(bench.transport.write(file: -1, from: 0, atMost: 10) == .unable)
-            #expect(bench.transport.isWritable)
+    @Test func unsendableFileLeavesTheSocketUsable() throws {
+        let fixture = try SocketFixture()
+        fixture.loop.inTurn {
+            #expect(fixture.transport.write(file: -1, from: 0, atMost: 10) == .unable)
+            #expect(fixture.transport.isWritable)
         }
-        bench.write(Array("ok".utf8))
-        #expect(bench.pair.receive(2) == Array("ok".utf8))
+        fixture.write(Array("ok".utf8))
+        #expect(fixture.pair.receive(2) == Array("ok".utf8))
     }
 
     @Test func aSlowReaderGetsEverything() async throws {
-        let bench = try SocketFixture()
-        bench.write(Self.large)
-        #expect(bench.loop.inTurn { !bench.transport.isWritable })
-        let received = try await inOwnThread { bench.pair.receive(Self.large.count, size: 1_021) }
+        let fixture = try SocketFixture()
+        fixture.write(Self.large)
+        #expect(fixture.loop.inTurn { !fixture.transport.isWritable })
+        let received = try await inOwnThread { fixture.pair.receive(Self.large.count, size: 1_021) }
         #expect(received == Self.large)
-        let isTold = try Gate()
-        bench.loop.execute { isTold.open() }
-        try await isTold.wait()
-        #expect(bench.loop.inTurn { bench.transport.isWritable })
-        #expect(bench.receiver.report.isWritableCount == 1)
+        let isNotified = try Gate()
+        fixture.loop.execute { isNotified.open() }
+        try await isNotified.wait()
+        #expect(fixture.loop.inTurn { fixture.transport.isWritable })
+        #expect(fixture.receiver.report.isWritableCount == 1)
     }
 
-    @Test func aSocketThatTookEverythingKeepsNobodyBusy() async throws {
-        let bench = try SocketFixture()
-        bench.write(Self.large)
-        _ = try await inOwnThread { bench.pair.receive(Self.large.count) }
-        #expect(await bench.loop.isQuiet())
+    @Test func writableSocketKeepsTheLoopQuiet() async throws {
+        let fixture = try SocketFixture()
+        fixture.write(Self.large)
+        _ = try await inOwnThread { fixture.pair.receive(Self.large.count) }
+        #expect(await fixture.loop.isQuiet())
     }
 
-    @Test func whatIsWrittenToAClosedSocketEndsTheTransportOnce() async throws {
+    @Test func writeToAClosedSocketEndsTheTransportOnce() async throws {
         let ended = try Gate()
-        let bench = try SocketFixture { if $0.ends > 0 { ended.open() } }
-        bench.pair.send("last words")
-        bench.pair.close()
-        bench.write([1, 2, 3])
+        let fixture = try SocketFixture { if $0.ends > 0 { ended.open() } }
+        fixture.pair.send("last words")
+        fixture.pair.close()
+        fixture.write([1, 2, 3])
         try await ended.wait()
-        #expect(bench.receiver.report.text == "last words")
-        #expect(bench.receiver.report.ends == 1)
+        #expect(fixture.receiver.report.text == "last words")
+        #expect(fixture.receiver.report.ends == 1)
     }
 
     // MARK: Reading
 
-    @Test func aPausedSocketIsReadLater() async throws {
+    @Test func pausedSocketIsReadAfterTheResume() async throws {
         let ended = try Gate()
-        let bench = try SocketFixture { if $0.ends > 0 { ended.open() } }
-        bench.loop.inTurn {
-            bench.transport.write([])
-            bench.transport.pause()
+        let fixture = try SocketFixture { if $0.ends > 0 { ended.open() } }
+        fixture.loop.inTurn {
+            fixture.transport.write([])
+            fixture.transport.pause()
         }
-        bench.pair.send("held")
-        bench.pair.close()
+        fixture.pair.send("held")
+        fixture.pair.close()
         // epoll would report the end of the socket repeatedly.
-        #expect(await bench.loop.isQuiet())
-        #expect(bench.receiver.report.text.isEmpty && bench.receiver.report.ends == 0)
-        bench.loop.inTurn { bench.transport.resume() }
+        #expect(await fixture.loop.isQuiet())
+        #expect(fixture.receiver.report.text.isEmpty && fixture.receiver.report.ends == 0)
+        fixture.loop.inTurn { fixture.transport.resume() }
         try await ended.wait()
-        #expect(bench.receiver.report.text == "held")
+        #expect(fixture.receiver.report.text == "held")
     }
 
-    @Test func anUnwatchedSocketIsLookedAt() async throws {
+    @Test func unwatchedSocketDetectsBytesAndItsEnd() async throws {
         let (quiet, talking, ended) = (try SocketFixture(), try SocketFixture(), try SocketFixture())
         talking.pair.send("?")
         ended.pair.close()
@@ -167,35 +167,35 @@ struct SocketTransportTests {
 
     // MARK: Waiting threads
 
-    @Test func aWaiterReadsWhatComes() async throws {
-        let bench = try SocketFixture()
-        let carrier = try await bench.startCarrier { [bench] in bench.receiver.report.text != "all" }
-        bench.pair.send("all")
+    @Test func waitingThreadReadsBytes() async throws {
+        let fixture = try SocketFixture()
+        let carrier = try await fixture.startCarrier { [fixture] in fixture.receiver.report.text != "all" }
+        fixture.pair.send("all")
         #expect(try await carrier.value)
         // The socket stays open, and the loop continues with it.
-        bench.pair.close()
-        while bench.receiver.report.ends == 0 { await Task.yield() }
-        #expect(bench.receiver.report.text == "all")
+        fixture.pair.close()
+        while fixture.receiver.report.ends == 0 { await Task.yield() }
+        #expect(fixture.receiver.report.text == "all")
     }
 
-    @Test func aWaiterIsWokenWhereItsSocketIsClosed() async throws {
-        let bench = try SocketFixture()
-        let carrier = try await bench.startCarrier { true }
-        bench.loop.inTurn { bench.transport.close() }
+    @Test func closingTheSocketWakesItsWaitingThread() async throws {
+        let fixture = try SocketFixture()
+        let carrier = try await fixture.startCarrier { true }
+        fixture.loop.inTurn { fixture.transport.close() }
         #expect(try await carrier.value)
-        #expect(try await inOwnThread { bench.pair.hasEnded })
-        while bench.receiver.report.ends == 0 { await Task.yield() }
-        #expect(bench.receiver.report.ends == 1)
+        #expect(try await inOwnThread { fixture.pair.hasEnded })
+        while fixture.receiver.report.ends == 0 { await Task.yield() }
+        #expect(fixture.receiver.report.ends == 1)
     }
 
-    @Test func aWaiterHearsOfItsEnd() async throws {
-        let bench = try SocketFixture()
+    @Test func endOfAWaiterWakesItsThread() async throws {
+        let fixture = try SocketFixture()
         let waiter = Mutex<LoadWaiter?>(nil)
         let carrier = Task {
             try await inOwnThread {
                 let own = LoadWaiter()
                 waiter.withLock { $0 = own }
-                return bench.loop.inTurn { bench.transport.drive(for: own) { true } }
+                return fixture.loop.inTurn { fixture.transport.drive(for: own) { true } }
             }
         }
         while waiter.withLock({ $0 }) == nil { await Task.yield() }
@@ -203,38 +203,38 @@ struct SocketTransportTests {
         #expect(try await carrier.value)
     }
 
-    @Test func aWaiterWritesWhatAnotherThreadCouldNot() async throws {
-        let bench = try SocketFixture()
-        let carrier = try await bench.startCarrier { [bench] in bench.receiver.report.text.isEmpty }
-        bench.write(Self.large)
+    @Test func waitingThreadWritesTheBytesOfAnotherThread() async throws {
+        let fixture = try SocketFixture()
+        let carrier = try await fixture.startCarrier { [fixture] in fixture.receiver.report.text.isEmpty }
+        fixture.write(Self.large)
         let received = try await inOwnThread {
-            defer { bench.pair.send("done") }
-            return bench.pair.receive(Self.large.count)
+            defer { fixture.pair.send("done") }
+            return fixture.pair.receive(Self.large.count)
         }
         #expect(received == Self.large)
         #expect(try await carrier.value)
     }
 
     /// The first load may have released the socket, and another load with a waiting thread may have acquired it.
-    @Test func aSocketHasOneWaiterAtATime() async throws {
+    @Test func socketHasOneWaitingThreadAtATime() async throws {
         let ended = try Gate()
-        let bench = try SocketFixture { if $0.ends > 0 { ended.open() } }
+        let fixture = try SocketFixture { if $0.ends > 0 { ended.open() } }
         let isNeeded = Mutex(true)
-        let first = try await bench.startCarrier { isNeeded.withLock { $0 } }
+        let first = try await fixture.startCarrier { isNeeded.withLock { $0 } }
         isNeeded.withLock { $0 = false }
         let isTaken = try await inOwnThread {
-            bench.loop.inTurn {
-                bench.transport.promiseDriver()
-                return bench.transport.drive(for: LoadWaiter()) { false }
+            fixture.loop.inTurn {
+                fixture.transport.promiseDriver()
+                return fixture.transport.drive(for: LoadWaiter()) { false }
             }
         }
         #expect(!isTaken)
-        bench.pair.send("a")
+        fixture.pair.send("a")
         #expect(try await first.value)
-        #expect(bench.receiver.report.text == "a")
-        bench.pair.send("b")
-        bench.pair.close()
+        #expect(fixture.receiver.report.text == "a")
+        fixture.pair.send("b")
+        fixture.pair.close()
         try await ended.wait()
-        #expect(bench.receiver.report.text == "ab" && bench.receiver.report.ends == 1)
+        #expect(fixture.receiver.report.text == "ab" && fixture.receiver.report.ends == 1)
     }
 }

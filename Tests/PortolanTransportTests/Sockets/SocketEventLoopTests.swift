@@ -9,8 +9,8 @@ import Testing
 @testable import PortolanTransport
 
 /// Exclusive use of a loop, its work and its timers.
-@Suite("Loops of sockets", .timeLimit(.minutes(10)))
-struct SocketLoopTests {
+@Suite("Socket event loops", .timeLimit(.minutes(10)))
+struct SocketEventLoopTests {
     /// State that is used on the event loop only. The count or the flag would show two users at once.
     private final class Shared: @unchecked Sendable {  // … because that is what is tested
         var count = 0
@@ -26,7 +26,7 @@ struct SocketLoopTests {
     }
 
     /// A connection that handles a response may have another connection checked, of which TLS has read something.
-    @Test(arguments: [4, 64]) func aReadInsideAReadChangesNothingThatWasLent(_ size: Int) throws {
+    @Test(arguments: [4, 64]) func nestedReadDoesNotChangeBorrowedBytes(_ size: Int) throws {
         let loop = try SocketEventLoop()
         var seen: [[UInt8]] = []
         func read(_ byte: UInt8, _ size: Int, _ body: (borrowing RawSpan) -> Void) {
@@ -79,7 +79,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test func workThatIsLeftWhileTheTurnIsTakenIsDone() async throws {
+    @Test func workQueuedWhileTheLoopIsInUseRuns() async throws {
         let loop = try SocketEventLoop()
         for _ in 0..<200 {
             let done = try Gate()
@@ -100,7 +100,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test func workIsDoneInItsOrder() async throws {
+    @Test func workRunsInOrder() async throws {
         let loop = try SocketEventLoop()
         let numbers = Mutex<[Int]>([])
         let done = try Gate()
@@ -110,7 +110,7 @@ struct SocketLoopTests {
         #expect(numbers.withLock { $0 } == Array(0..<1_000))
     }
 
-    @Test func nobodyOvertakesWorkThatWaits() async throws {
+    @Test func queuedWorkIsNotOvertaken() async throws {
         let loop = try SocketEventLoop()
         loop.enterInTime()
         loop.execute {}
@@ -121,7 +121,7 @@ struct SocketLoopTests {
         #expect(!loop.isOnLoop)
     }
 
-    @Test func anAlarmFiresInATurn() async throws {
+    @Test func timerFiresInATurn() async throws {
         let loop = try SocketEventLoop()
         let fired = try Gate()
         let wasInTurn = Mutex(false)
@@ -136,7 +136,7 @@ struct SocketLoopTests {
     }
 
     /// The loop sleeps until the later timer, so the earlier one must wake it.
-    @Test func anEarlierAlarmIsNotLate() async throws {
+    @Test func earlierTimerWakesTheLoop() async throws {
         let loop = try SocketEventLoop()
         _ = loop.inTurn { loop.schedule(after: .seconds(3_600)) {} }
         for _ in 0..<20 {
@@ -146,7 +146,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test func alarmsFireInTheOrderOfTheirTimesUnlessCalledOff() async throws {
+    @Test func timersFireInOrderUnlessCancelled() async throws {
         let loop = try SocketEventLoop()
         let fired = Mutex<[Int]>([])
         let last = try Gate()
@@ -161,12 +161,12 @@ struct SocketLoopTests {
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min / 2), .zero, .nanoseconds(1)])
-    func anyTimeCanBeAskedFor(_ time: Duration) async throws {
+    func timersAcceptAnyDuration(_ time: Duration) async throws {
         let loop = try SocketEventLoop()
-        let alarm = loop.inTurn { loop.schedule(after: time) {} }
+        let timer = loop.inTurn { loop.schedule(after: time) {} }
         let done = try Gate()
         loop.execute { done.open() }
         try await done.wait()
-        alarm.cancel()
+        timer.cancel()
     }
 }

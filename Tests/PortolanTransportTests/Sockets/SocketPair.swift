@@ -65,16 +65,16 @@ final class RecordingReceiver: ByteConnectionReceiver, Sendable {
     }
 
     private let state = Mutex(Report())
-    private let heard: @Sendable (Report) -> Void
+    private let onReport: @Sendable (Report) -> Void
 
     /// - Parameter heard: called after each report.
-    init(_ heard: @escaping @Sendable (Report) -> Void = { _ in }) { self.heard = heard }
+    init(_ onReport: @escaping @Sendable (Report) -> Void = { _ in }) { self.onReport = onReport }
 
     var report: Report { state.withLock { $0 } }
     var isIdle: Bool { report.isIdle }
 
     private func note(_ change: (inout Report) -> Void) {
-        heard(
+        onReport(
             state.withLock { state in
                 change(&state)
                 return state

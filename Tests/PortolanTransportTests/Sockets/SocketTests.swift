@@ -8,7 +8,7 @@ import Testing
 @Suite("Sockets") struct SocketTests {
     /// Another file may have the descriptor's number by then: TLS sends an alert after a callback has closed the
     /// connection.
-    @Test func aClosedOneMakesNoSystemCall() throws {
+    @Test func closedSocketMakesNoSystemCall() throws {
         let pair = try SocketPair()
         let socket = Socket(pair.ours)
         socket.close()

@@ -16,7 +16,7 @@ import Testing
 
     private static func raiseSignal(_ signal: CInt = SIGPIPE) { pthread_kill(pthread_self(), signal) }
 
-    @Test(arguments: [SIGPIPE, SIGXFSZ]) func whatComesMeanwhileIsTakenBack(_ signal: CInt) async throws {
+    @Test(arguments: [SIGPIPE, SIGXFSZ]) func signalRaisedInsideIsRemoved(_ signal: CInt) async throws {
         let (before, after) = try await inOwnThread {
             let before = withoutWriteSignals {
                 Self.raiseSignal(signal)
@@ -27,7 +27,7 @@ import Testing
         #expect(before && !after)
     }
 
-    @Test func whatCameBeforeStays() async throws {
+    @Test func signalPendingBeforeIsKept() async throws {
         let stays = try await inOwnThread {
             Self.raiseSignal()
             withoutWriteSignals { Self.raiseSignal() }

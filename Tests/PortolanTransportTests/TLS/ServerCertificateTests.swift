@@ -7,7 +7,7 @@ import Testing
 
 /// Parsing of certificates, which are untrusted input.
 @Suite struct ServerCertificateTests {
-    @Test func aCertificateIsReadWhole() throws {
+    @Test func fieldsOfACertificateAreRead() throws {
         let certificate = try #require(ServerCertificate(der: try certificates().der("good")))
         #expect(certificate.subject == "good.test")
         #expect(certificate.issuer == "Test Authority")
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: ["good", "self", "client-only", "nameless", "authority"])
-    func aCertificateCutAtAnyByteIsNone(name: String) throws {
+    func truncatedCertificateIsRefused(name: String) throws {
         let der = try certificates().der(name)
         #expect(ServerCertificate(der: der) != nil)
         for count in 0..<der.count { #expect(ServerCertificate(der: Array(der.prefix(count))) == nil) }
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Parsing may return anything, but must not trap.
-    @Test func changedBytesEndNothing() throws {
+    @Test func changedBytesCauseNoTrap() throws {
         let der = try certificates().der("good")
         for index in der.indices {
             for value: UInt8 in [0x00, 0x01, 0x7F, 0x80, 0x82, 0x84, 0xFF, der[index] ^ 1] {
@@ -68,7 +68,7 @@ import Testing
             (0x17, "700132000000Z"), (0x17, "700229000000Z"), (0x17, "700101240000Z"), (0x17, "700101006000Z"), (0x17, "700101000060Z"),
             (0x17, "19700101000000Z"), (0x18, "700101000000Z"), (0x18, "19000229000000Z"), (0x04, "700101000000Z"),
         ] as [(UInt8, String)])
-    func otherTimesAreNone(tag: UInt8, text: String) {
+    func malformedTimesAreRefused(tag: UInt8, text: String) {
         #expect(Self.certificate(start: (tag, text)) == nil)
     }
 
@@ -81,7 +81,7 @@ import Testing
         ("a..b", "*..b", false), ("", "", false), ("www.example.com", "*.example.com.", false), ("com", "*.", false),
         ("xn--bcher-kva.example.com", "*.example.com", true), ("example.com.evil.test", "example.com", false),
     ])
-    func aNameMatchesAsItStandsOrByItsFirstLabel(host: String, pattern: String, matches: Bool) throws {
+    func nameMatchesExactlyOrByAWildcardLabel(host: String, pattern: String, matches: Bool) throws {
         #expect(ServerName(host: host).isNamed(by: try Self.certificate(dns: [pattern])) == matches)
     }
 

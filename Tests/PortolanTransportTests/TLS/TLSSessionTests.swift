@@ -10,7 +10,7 @@ import Testing
 @testable import PortolanTransport
 
 @Suite("TLS sessions", .timeLimit(.minutes(1))) struct TLSSessionTests {
-    @Test("A close_notify that finds the socket full is sent when there is room, once")
+    @Test("A close_notify that does not fit in the socket is sent once, when there is room")
     func closeNotifyIsSentAgain() async throws {
         let server = try await SecureServer("good", .script([.receiveToEnd, .send(text: "seen")]))
         try await inOwnThread {
@@ -42,21 +42,21 @@ import Testing
             #expect(session.shutDown())
             #expect(carrier.sendCount == count + 1)
             // The server responds when it has received the end of TLS. The end of the socket has not arrived.
-            var answer = [UInt8](repeating: 0, count: 4)
+            var response = [UInt8](repeating: 0, count: 4)
             reading: while true {
-                switch unsafe answer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
+                switch unsafe response.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
                 case .bytes: break reading
                 case .wantsRead: carrier.waitToRead()
-                case .wantsWrite, .paused, .end, .failed: return _ = Issue.record("no answer came")
+                case .wantsWrite, .paused, .end, .failed: return _ = Issue.record("no response came")
                 }
             }
-            #expect(answer == Array("seen".utf8))
+            #expect(response == Array("seen".utf8))
         }
         try await server.stop()
     }
 
-    @Test("In one turn a session takes only so much from its carrier, and goes on in the next")
-    func aTurnHasALimit() async throws {
+    @Test("A session reads a limited number of bytes in one turn, and continues in the next")
+    func readsOfOneTurnAreLimited() async throws {
         let size = 1 << 20
         let server = try await SecureServer("good", .script([.send([UInt8](repeating: 7, count: size))]))
         try await inOwnThread {

@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Checks the first three and the last two code points of each run, where a confusion with another run would show.
-    @Test func whatOneIsMappedToIsValid() {
+    @Test func mappingResultsAreValidCodePoints() {
         let starts = IDNATable.mapping.map { UInt32($0 & 0x1F_FFFF) }
         for (start, end) in zip(starts, starts.dropFirst() + [0x110000]) {
             for codePoint in Set([start, start + 1, start + 2, end - 2, end - 1]) where (start..<end).contains(codePoint) {
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func onlyCapitalsOfASCIIAreMapped() {
+    @Test func onlyCapitalsAreMappedInASCII() {
         for byte in UInt8(0)..<0x80 {
             #expect(mapped(UInt32(byte)) == [UInt32((0x41...0x5A).contains(byte) ? byte + 32 : byte)])
         }
@@ -55,7 +55,7 @@ import Testing
                 [0x635, 0x644, 0x649, 0x20, 0x627, 0x644, 0x644, 0x647, 0x20, 0x639, 0x644, 0x64A, 0x647, 0x20, 0x648, 0x633, 0x644, 0x645]
             ),
         ] as [(UInt32, [UInt32]?)])
-    func mappingIsThatOfUnicode(codePoint: UInt32, expected: [UInt32]?) { #expect(mapped(codePoint) == expected) }
+    func mappingMatchesUnicode(codePoint: UInt32, expected: [UInt32]?) { #expect(mapped(codePoint) == expected) }
 
     @Test(
         arguments: [
@@ -65,7 +65,7 @@ import Testing
             (0x21, .otherNeutral, .none, false), (0x24, .europeanTerminator, .none, false), (0xA872, .leftToRight, .left, false),
             (0x200C, .boundaryNeutral, .none, false),
         ] as [(UInt32, BidiClass, JoiningType, Bool)])
-    func propertiesAreThoseOfUnicode(codePoint: UInt32, bidi: BidiClass, joining: JoiningType, isMark: Bool) {
+    func propertiesMatchUnicode(codePoint: UInt32, bidi: BidiClass, joining: JoiningType, isMark: Bool) {
         let properties = IDNATable.properties(of: codePoint)
         #expect(properties.bidi == bidi)
         #expect(properties.joining == joining)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [(0x61, 0), (0x94D, 9), (0x301, 230), (0x323, 220), (0x302A, 218), (0x338, 1)] as [(UInt32, UInt8)])
-    func combiningClassesAreThoseOfUnicode(codePoint: UInt32, expected: UInt8) {
+    func combiningClassesMatchUnicode(codePoint: UInt32, expected: UInt8) {
         #expect(IDNATable.combiningClass(of: codePoint) == expected)
     }
 }

@@ -21,7 +21,7 @@ import Testing
         ("faß.example", "xn--fa-hia.example"), ("faẞ", "xn--fa-hia"), ("βόλος", "xn--nxasmm1c"), ("ΒΌΛΟΣ", "xn--nxasmq6b"),
         ("نامه\u{200C}ای", "xn--mgba3gch31f060k"),
     ])
-    func deviationsStayAsTheyAre(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func deviationCharactersAreKept(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
     @Test(arguments: [
         ("a\u{AD}b", "ab"), ("\u{AD}ü\u{200B}\u{FE0F}", "xn--tda"), ("\u{FEFF}a", "a"), ("\u{E0100}a", "a"), ("x\u{AD}n--tda", "xn--tda"),
@@ -43,19 +43,19 @@ import Testing
             "xn--x01234567890123456789012345678901234567890123456789012345678901-tsg"
         ),
     ])
-    func hyphensEmptyLabelsAndLengthsAreTheResolversConcern(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func hyphensEmptyLabelsAndLabelLengthsAreNotChecked(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
     @Test(arguments: [
         ("１２７．０.０。１", "127.0.0.1"), ("０ｘ7F.1", "127.0.0.1"), ("1\u{AD}27.1", "127.0.0.1"),
     ])
-    func whatIsMappedToAnIPv4AddressIsOne(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func textThatMapsToAnIPv4AddressIsAnAddress(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
     @Test(arguments: [
         ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("XN--BCHER-KVA", "xn--bcher-kva"), ("%78n--fa-hia", "xn--fa-hia"),
         ("ⅹn--bcher-kva", "xn--bcher-kva"), ("a.xn--n3h.b", "a.xn--n3h.b"), ("xn--pgb", "xn--pgb"), ("axn--a", "axn--a"),
         ("a.axn--", "a.axn--"), ("xn-a", "xn-a"),
     ])
-    func validPunycodeStaysAsItIs(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func validPunycodeIsUnchanged(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
     /// Websites have such names, so the parser does not apply Unicode's ToASCII to them. The comment before each group
     /// names the reason for which ToASCII would refuse it.
@@ -72,9 +72,9 @@ import Testing
         // nothing
         ("%58N--%41", "xn--a"), ("xn--ls8h=", "xn--ls8h="), ("\u{AD}xn--tda", "xn--tda"),
     ])
-    func aDomainOfASCIIIsOnlyPutInLowerCase(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func asciiDomainIsOnlyLowercased(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
-    @Test func aDomainOfASCIIWithPunycodeMayBeAnIPv4AddressOrHoldForbiddenCharacters() throws {
+    @Test func asciiDomainWithPunycodeIsCheckedForIPv4AndForbiddenCharacters() throws {
         #expect(throws: URLSyntaxError.self) { try host("xn--a.1") }
         #expect(throws: URLSyntaxError.self) { try host("xn--a.0x") }
         for forbidden in ["xn--a%20b", "xn--a%00", "xn--%25", "xn--a|b", "xn--a%7F"] {
@@ -87,13 +87,13 @@ import Testing
         ("ක\u{DCA}\u{200D}ය", "xn--3zc8d1bz95j"), ("\u{915}\u{94D}\u{200C}", "xn--11b6iv14e"), ("\u{628}\u{200C}\u{628}", "xn--ngba799q"),
         ("\u{628}\u{64B}\u{200C}\u{64B}\u{627}", "xn--mgbb9ha8704a"), ("xn--ngba799q", "xn--ngba799q"),
     ])
-    func joinersStandAfterViramasAndBetweenLettersThatConnect(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func joinersAreAllowedAfterViramasAndBetweenJoiningLetters(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
     @Test(arguments: [
         ("אב.example", "xn--4dbc.example"), ("א1.a", "xn--1-zhc.a"), ("א1ב.ב-1", "xn--1-zhce.xn---1-xld"), ("א١", "xn--4db40a"),
         ("a1.א\u{5B0}", "a1.xn--7cb7d"), ("example.ا", "example.xn--mgb"), ("א..a", "xn--4db..a"), ("1a.ü", "1a.xn--tda"),
     ])
-    func labelsFromRightToLeftKeepTheirRule(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func validRightToLeftLabelsAreAccepted(text: String, expected: String) throws { #expect(try host(text) == expected) }
 
     @Test(arguments: ["http", "https", "ws", "wss", "ftp", "file"]) func eachSpecialSchemeMapsItsHost(scheme: String) throws {
         #expect(try host("Ü", scheme: scheme) == "xn--tda")
@@ -128,7 +128,7 @@ import Testing
             ("ab\u{200C}c", .domainMisplacedJoiner, 7), ("\u{628}\u{200C}\u{200C}\u{628}", .domainMisplacedJoiner, 7),
             ("👨\u{200D}", .domainMisplacedJoiner, 7), ("ü.xn--ngbs079qa", .domainMisplacedJoiner, 10),
         ] as [(String, URLSyntaxError.Rule, Int)])
-    func failureNamesItsRuleAndPlace(text: String, rule: URLSyntaxError.Rule, offset: Int) {
+    func errorNamesItsRuleAndOffset(text: String, rule: URLSyntaxError.Rule, offset: Int) {
         let error = #expect(throws: URLSyntaxError.self) { try host(text) }
         #expect(error?.rule == rule)
         #expect(error?.offset == offset)
@@ -139,20 +139,20 @@ import Testing
         ("1א", 7), ("١", 7), ("אa", 7), ("א-", 7), ("א\u{301}-", 7), ("א1١", 7), ("aא", 7), ("ü.xn--a-0hc", 10), ("א.1", 10), ("a-.א", 7),
         ("0a.א", 7), ("ü.xn--4db.-b", 18), ("a.א.xn--tda.ü-", 20), ("ü。א!", 12),
     ])
-    func labelsThatBreakTheRuleForRightToLeftAreRefused(text: String, offset: Int) {
+    func labelsThatBreakTheBidiRuleAreRefused(text: String, offset: Int) {
         let error = #expect(throws: URLSyntaxError.self) { try host(text) }
         #expect(error?.rule == .domainMixedDirections)
         #expect(error?.offset == offset)
     }
 
-    @Test func messageSaysWhatWhereAndHow() {
+    @Test func messageNamesTheProblemTheOffsetAndTheRemedy() {
         let error = #expect(throws: URLSyntaxError.self) { try host("ü.xn--a-") }
         #expect(
             error?.description == "bad URL \"http://ü.xn--a-/\": a label of the host starts with xn-- but is not the Punycode of a text "
                 + "beyond ASCII, at byte 10; correct the label, or write it in Unicode")
     }
 
-    @Test func lengthIsLimitedOnlyBeyondASCII() throws {
+    @Test func lengthIsLimitedOnlyForNonASCIIDomains() throws {
         let longest = "ü." + String(repeating: "a", count: 4096 - "xn--tda.".utf8.count)
         #expect(try host(longest)?.utf8.count == 4096)
         let error = #expect(throws: URLSyntaxError.self) { try host(longest + "a") }
@@ -176,7 +176,7 @@ import Testing
             String(repeating: "ü.", count: 1300),
             String(repeating: "\u{1F1E}\u{301}\u{345}", count: 500),
         ])
-    func hostileDomainsEndAndResultsParseToThemselves(text: String) throws {
+    func hostileDomainsTerminateAndResultsRoundTrip(text: String) throws {
         guard let url = try? URLRecord(parsing: "http://\(text)/") else { return }
         #expect(try URLRecord(parsing: url.description) == url)
         #expect(url.description.utf8.count < 4200)

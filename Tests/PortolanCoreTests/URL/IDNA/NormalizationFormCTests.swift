@@ -8,7 +8,7 @@ import Testing
 @Suite struct NormalizationFormCTests {
     private static let composites = IDNATable.compositions.map { UInt32($0 & 0x1F_FFFF) }
 
-    @Test func eachCompositeComesBackFromItsParts() {
+    @Test func eachCompositeIsComposedFromItsParts() {
         for composite in Self.composites {
             let parts = IDNATable.pair(of: composite)
             #expect(parts.flatMap { IDNATable.composite(of: $0.0, $0.1) } == composite)
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func eachSyllableOfKoreanComesBackFromItsLetters() {
+    @Test func eachHangulSyllableIsComposedFromItsLetters() {
         for syllable in UInt32(0xAC00)..<0xD7A4 {
             let index = syllable - 0xAC00
             let letters = [0x1100 + index / 588, 0x1161 + index % 588 / 28] + (index % 28 == 0 ? [] : [0x11A7 + index % 28])

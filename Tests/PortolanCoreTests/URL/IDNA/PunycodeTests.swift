@@ -20,7 +20,7 @@ import Testing
         ("3年B組金八先生", "3B-ww4c5e180e575a65lsy2b"), ("Maji\u{3067}Koi\u{3059}\u{308B}5\u{79D2}\u{524D}", "MajiKoi5-783gue6qz075azm5e"),
         ("\u{10FFFF}", "dn32g"), ("\u{80}", "a"),
     ])
-    func textAndItsEncodingGoBothWays(text: String, encoded: String) {
+    func textIsEncodedAndDecoded(text: String, encoded: String) {
         #expect(encode(text) == encoded)
         #expect(decode(encoded) == text)
     }
@@ -32,14 +32,14 @@ import Testing
     func malformedEncodingsAreRefused(encoded: String) { #expect(decode(encoded) == nil) }
 
     @Test(arguments: ["egbpdaj6bu4bxfgehfvwxn", "3B-ww4c5e180e575a65lsy2b", "ihqwcrb4cv8a8dqg056pqjye"])
-    func whatATruncationDecodesToIsEncodedAsIt(encoded: String) {
+    func decodableTruncationsRoundTrip(encoded: String) {
         for length in 0...encoded.utf8.count {
             let part = String(encoded.prefix(length))
             if let text = decode(part) { #expect(encode(text) == part) }
         }
     }
 
-    @Test(arguments: 0..<200) func everyTextComesBack(seed: UInt64) {
+    @Test(arguments: 0..<200) func randomTextRoundTrips(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let text = (0..<Int.random(in: 0...40, using: &random)).map { _ in
             let limit: UInt32 = [0x80, 0x300, 0x3000, 0xD800, 0x110000].randomElement(using: &random) ?? 0x80
@@ -48,7 +48,7 @@ import Testing
         #expect(Punycode.decode(Punycode.encode(text)[...]) == text)
     }
 
-    @Test(arguments: 0..<200) func whatDecodesIsEncodedTheSame(seed: UInt64) {
+    @Test(arguments: 0..<200) func decodableEncodingsRoundTrip(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let alphabet = Array("abcdefghijklmnopqrstuvwxyz0123456789-".unicodeScalars)
         for _ in 0..<100 {

@@ -14,7 +14,7 @@ import Testing
 
 /// A run of data retains the delegate serializer until another load needs it, such as a nested load that begins during
 /// the run.
-@Suite(.timeLimit(.minutes(2))) struct KeptGateTests {
+@Suite(.timeLimit(.minutes(2))) struct RetainedSerializerTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
     private static let innerURL = "x:1"
@@ -26,12 +26,12 @@ import Testing
         let load = try #require(outer.loads.first)
         load.respond()
         load.deliver([1])
-        let isKept = task.delegateSerializer.isRetained
-        #expect(isKept)
+        let isRetained = task.delegateSerializer.isRetained
+        #expect(isRetained)
         return (task, load)
     }
 
-    private static func openInner(of load: ManualLoad) {
+    private static func startNestedLoad(of load: ManualLoad) {
         guard let request = try? Request(innerURL) else { return }
         load.client.makeNestedLoad(for: request, client: load.client).startLoading()
     }
@@ -40,40 +40,40 @@ import Testing
         [.inner(try URLRecord(parsing: Self.innerURL), depth: 1), .challenge]
     }
 
-    private static func ask(_ load: ManualLoad?) {
+    private static func sendChallenge(_ load: ManualLoad?) {
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
         load?.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in })
     }
 
-    @Test func betweenTwoPiecesALoadInsideIsHeardAtOnce() throws {
+    @Test func nestedLoadBetweenTwoPiecesIsReportedAtOnce() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
-        Self.openInner(of: load)
-        Self.ask(inner.loads.first)
+        Self.startNestedLoad(of: load)
+        Self.sendChallenge(inner.loads.first)
         #expect(delegate.events.suffix(3) == [.data([1])] + (try innerEvents()))
         #expect(load.deliver([2]) == .keepGoing)
-        let isKept = task.delegateSerializer.isRetained
-        #expect(!isKept)
-        Self.ask(inner.loads.first)
+        let isRetained = task.delegateSerializer.isRetained
+        #expect(!isRetained)
+        Self.sendChallenge(inner.loads.first)
         #expect(delegate.events.suffix(2) == [.data([2]), .challenge])
         task.cancel()
     }
 
-    @Test func duringAPieceALoadInsideWaitsForItsEnd() throws {
+    @Test func nestedLoadDuringAPieceIsReportedAfterIt() throws {
         let duringPiece = Mutex<(@Sendable () -> Void)?>(nil)
-        let heard = Mutex<[RecordingDelegate.Event]>([])
+        let received = Mutex<[RecordingDelegate.Event]>([])
         let box = Mutex<RecordingDelegate?>(nil)
         let delegate = RecordingDelegate { event, _ in
             guard event == .data([2]) else { return .keepGoing }
             duringPiece.withLock { $0 }?()
-            heard.withLock { $0 = box.withLock { $0 }?.events.suffix(1) ?? [] }
+            received.withLock { $0 = box.withLock { $0 }?.events.suffix(1) ?? [] }
             return .keepGoing
         }
         let (task, load) = try start(delegate)
         box.withLock { $0 = delegate }
-        duringPiece.withLock { $0 = { [self] in (Self.openInner(of: load), Self.ask(inner.loads.first)).1 } }
+        duringPiece.withLock { $0 = { [self] in (Self.startNestedLoad(of: load), Self.sendChallenge(inner.loads.first)).1 } }
         #expect(load.deliver([2]) == .keepGoing)
-        #expect(heard.withLock { $0 } == [.data([2])])
+        #expect(received.withLock { $0 } == [.data([2])])
         #expect(delegate.events.suffix(3) == [.data([2])] + (try innerEvents()))
         #expect(load.deliver([3]) == .keepGoing)
         load.finish()
@@ -83,11 +83,11 @@ import Testing
         _ = task
     }
 
-    @Test func amidTheDataOfASuspendedTaskALoadInsideIsHeard() throws {
+    @Test func nestedLoadOfASuspendedTaskIsReportedAtOnce() throws {
         let delegate = RecordingDelegate()
         let (task, load) = try start(delegate)
         task.suspend()
-        Self.openInner(of: load)
+        Self.startNestedLoad(of: load)
         #expect(delegate.events.last == (try innerEvents().first))
         #expect(load.deliver([2]) == .pause)
         task.resume()
@@ -97,19 +97,19 @@ import Testing
 
     /// One thread delivers. Meanwhile another thread opens a nested load that sends a challenge. There are many short
     /// loads because only the first challenge of a load takes the serializer away.
-    @Test func whoeverMeetsARunOfDataDoesNotOverlapIt() throws {
-        var heard = 0
-        for _ in 0..<200 { heard += try meet() }
-        #expect(heard > 0, "nobody ever asked in time")
+    @Test func challengeOfANestedLoadDoesNotOverlapARunOfData() throws {
+        var received = 0
+        for _ in 0..<200 { received += try runWithNestedChallenge() }
+        #expect(received > 0, "no challenge came before the end of its load")
     }
 
     /// - Returns: the number of challenges of the nested load that the delegate received: 0 if the outer load had ended
     ///   before.
-    private func meet() throws -> Int {
+    private func runWithNestedChallenge() throws -> Int {
         let inner = ManualHandler(schemes: .only(["x"]))
         let counts = Mutex((inside: 0, overlaps: 0))
         let client = Mutex<(any ProtocolClient)?>(nil)
-        let (isAmid, isReady, hasAsked, hasEnded) = (ConditionLock(false), ConditionLock(false), ConditionLock(false), ConditionLock(false))
+        let (isDelivering, isReady, isChallenged, hasEnded) = (ConditionLock(false), ConditionLock(false), ConditionLock(false), ConditionLock(false))
         let delegate = RecordingDelegate { event, _ in
             counts.withLock {
                 $0.inside += 1
@@ -117,7 +117,7 @@ import Testing
             }
             sched_yield()  // so that the other thread can enter, if the serializer does not prevent that
             if event == .data([1]) {
-                isAmid.withLockBroadcasting { $0 = true }
+                isDelivering.withLockBroadcasting { $0 = true }
                 isReady.wait { $0 ? () : nil }
             }
             counts.withLock { $0.inside -= 1 }
@@ -125,13 +125,13 @@ import Testing
             return .keepGoing
         }
         try PlatformThread.start {
-            isAmid.wait { $0 ? () : nil }
+            isDelivering.wait { $0 ? () : nil }
             isReady.withLockBroadcasting { $0 = true }
             if let outer = client.withLock({ $0.take() }), let request = try? Request(Self.innerURL) {
                 outer.makeNestedLoad(for: request, client: outer).startLoading()
-                Self.ask(inner.loads.first)
+                Self.sendChallenge(inner.loads.first)
             }
-            hasAsked.withLockBroadcasting { $0 = true }
+            isChallenged.withLockBroadcasting { $0 = true }
         }
         let pieces: [[UInt8]] = [[1]] + (0..<20).map { _ in [2] } + [[3]]
         let scripted = Scripted(pieces: pieces) { made in client.withLock { $0 = made } }
@@ -139,12 +139,12 @@ import Testing
         task.resume()
         // Do not block inside the delegate: the thread that sends the challenge delivers the queued events.
         hasEnded.wait { $0 ? () : nil }
-        hasAsked.wait { $0 ? () : nil }
+        isChallenged.wait { $0 ? () : nil }
         #expect(counts.withLock { $0.overlaps } == 0)
         #expect(delegate.body == Array(pieces.joined()))
-        let heard = delegate.events.count { $0 == .challenge }
-        #expect(heard <= 1)
-        return heard
+        let received = delegate.events.count { $0 == .challenge }
+        #expect(received <= 1)
+        return received
     }
 
     private struct Scripted: ProtocolHandler {

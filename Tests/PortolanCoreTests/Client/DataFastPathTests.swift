@@ -7,7 +7,7 @@ import Testing
 
 /// The fast path of data, which bypasses the machine. If it applies, the machine would have decided the same, in every
 /// state that four bytes can represent.
-@Suite struct FreeDataTests {
+@Suite struct DataFastPathTests {
     private static let states = EventStateMachine.Phase.allCases.flatMap { phase in
         (0..<UInt16(1 << 11)).map { EventStateMachine(phase: phase, flags: EventStateMachine.Flags(rawValue: $0)) }
     }
@@ -16,7 +16,7 @@ import Testing
         [false, true].map { EventStateMachine.Rules(allowsParts: parts, offersCached: $0) }
     }
 
-    @Test func beginningIsWhatTheMachineWouldAnswer() {
+    @Test func fastPathBeginMatchesTheStateMachine() {
         var taken = 0
         for state in Self.states {
             let order = Atomic(state)
@@ -32,7 +32,7 @@ import Testing
         #expect(taken == 1)
     }
 
-    @Test func endingIsWhatTheMachineWouldAnswer() {
+    @Test func fastPathEndMatchesTheStateMachine() {
         var taken = 0
         for state in Self.states {
             let order = Atomic(state)

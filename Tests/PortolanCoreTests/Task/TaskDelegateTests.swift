@@ -7,8 +7,8 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite(.timeLimit(.minutes(2))) struct DelegateFormTests {
-    @Test func aDelegateHearsEachEventInOrder() async throws {
+@Suite(.timeLimit(.minutes(2))) struct TaskDelegateTests {
+    @Test func delegateReceivesEachEventInOrder() async throws {
         let handler = ManualHandler { load in
             load.client.didReach(.connected)
             load.client.didReceiveInterim(Response(url: load.request.url, status: .earlyHints))
@@ -30,7 +30,7 @@ import Testing
         #expect(task.state == .ended)
     }
 
-    @Test func aQueueGetsTheSameEventsLaterAndOneAtATime() async throws {
+    @Test func delegateOnAQueueReceivesTheSameEventsWhenTheQueueRuns() async throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
         let loader = loader(StubHandler { _ in .pieces([[1], [2]]) })
@@ -57,7 +57,7 @@ import Testing
         #expect(delegate.events.last == .finished)
     }
 
-    @Test func afterACancelAQueueHearsNothingButTheEnd() async throws {
+    @Test func cancelRemovesQueuedEventsExceptTheEnd() async throws {
         let queue = ManualQueue()
         let handler = ManualHandler()
         let delegate = RecordingDelegate()
@@ -71,7 +71,7 @@ import Testing
         #expect(delegate.events == [.failed(.cancelled)])
     }
 
-    @Test func aDelegateOnAQueueCanPauseItself() async throws {
+    @Test func delegateOnAQueueCanPauseTheLoad() async throws {
         let queue = ManualQueue()
         let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) })
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: 0..<4)
-    func theAnswerStoppedCancels(at index: Int) async throws {
+    func returningStoppedCancelsTheLoad(at index: Int) async throws {
         let seen = Mutex(0)
         let delegate = RecordingDelegate { _, _ in
             seen.withLock { seen in

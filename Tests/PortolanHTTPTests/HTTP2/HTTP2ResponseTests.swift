@@ -6,10 +6,10 @@ import Testing
 
 @testable import PortolanHTTP
 
-@Suite struct HTTP2AnswerTests {
+@Suite struct HTTP2ResponseTests {
     enum Delivery: CaseIterable { case whole, byteByByte }
 
-    private func run(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingTransaction) {
+    private func run(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingTransaction) {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(row.method)
         server.start(transaction)
@@ -20,8 +20,8 @@ import Testing
         return (server, transaction)
     }
 
-    @Test(arguments: HTTP2AnswerRow.sound, Delivery.allCases)
-    func soundAnswersAreDelivered(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
+    @Test(arguments: HTTP2ResponseRow.valid, Delivery.allCases)
+    func validResponsesAreDelivered(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
         let (server, transaction) = try run(row, delivery)
         guard case .complete(let status, let body, let interim, let trailers) = row.outcome else { return }
         #expect(transaction.error == nil)
@@ -33,8 +33,8 @@ import Testing
         #expect(server.resetCode() == nil)
     }
 
-    @Test(arguments: HTTP2AnswerRow.malformed, Delivery.allCases)
-    func malformedAnswersEndTheirStreamAlone(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
+    @Test(arguments: HTTP2ResponseRow.malformed, Delivery.allCases)
+    func malformedResponsesFailOnlyTheirStream(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
         let (server, transaction) = try run(row, delivery)
         guard case .streamFails(let code, let rule) = row.outcome else { return }
         #expect(transaction.error?.code == code)
@@ -50,14 +50,14 @@ import Testing
     }
 
     /// Unless the stream has already ended, a reset informs the server.
-    @Test(arguments: HTTP2AnswerRow.malformed)
-    func malformedAnswersAreResetWhereTheyGoOn(_ row: HTTP2AnswerRow) throws {
+    @Test(arguments: HTTP2ResponseRow.malformed)
+    func malformedResponsesAreResetIfTheirStreamIsOpen(_ row: HTTP2ResponseRow) throws {
         let (server, _) = try run(row, .whole)
         #expect((server.resetCode() != nil) == !row.endsItself)
     }
 
-    @Test(arguments: HTTP2AnswerRow.fatal, Delivery.allCases)
-    func brokenConnectionsFailTheirStreamsOnce(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
+    @Test(arguments: HTTP2ResponseRow.fatal, Delivery.allCases)
+    func connectionErrorsFailTheirStreamsOnce(_ row: HTTP2ResponseRow, _ delivery: Delivery) throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(row.method)
         server.start(transaction)
@@ -78,8 +78,8 @@ import Testing
     }
 
     /// The message uses plain words. It agrees with the code that the server receives.
-    @Test(arguments: HTTP2AnswerRow.fatal)
-    func whatBreaksAConnectionIsSaidInWords(_ row: HTTP2AnswerRow) throws {
+    @Test(arguments: HTTP2ResponseRow.fatal)
+    func connectionErrorMessagesNameTheErrorCode(_ row: HTTP2ResponseRow) throws {
         let (server, transaction) = try run(row, .whole)
         let error = try #require(transaction.error)
         let name = HTTP2ErrorCode(rawValue: UInt32(try #require(server.goAwayCode))).name
@@ -92,7 +92,7 @@ import Testing
         #expect((server.goAwayCode == 6) == error.message.contains("length"), "\(error.message)")
     }
 
-    @Test func whatBreaksAStreamIsSaidInWords() throws {
+    @Test func streamErrorMessageNamesTheErrorCode() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 100_000)))
         server.start(transaction)
@@ -105,8 +105,8 @@ import Testing
     }
 
     /// The exchange ends once, wherever the response is cut off.
-    @Test(arguments: HTTP2AnswerRow.sound + HTTP2AnswerRow.malformed)
-    func cutOffAnswersFail(_ row: HTTP2AnswerRow) throws {
+    @Test(arguments: HTTP2ResponseRow.valid + HTTP2ResponseRow.malformed)
+    func truncatedResponsesFailOnce(_ row: HTTP2ResponseRow) throws {
         let step = max(1, row.frames.count / 60)
         for count in stride(from: 0, to: row.frames.count, by: step) {
             let server = try EmbeddedServer()
@@ -138,7 +138,7 @@ import Testing
         #expect(second.report?.isReused == true)
     }
 
-    @Test func headSaysTheLengthThatTheBodyWouldHave() throws {
+    @Test func headResponseReportsItsContentLength() throws {
         let server = try EmbeddedServer()
         let transaction = try RecordingTransaction(.head)
         server.start(transaction)
@@ -147,7 +147,7 @@ import Testing
     }
 }
 
-extension HTTP2AnswerRow {
+extension HTTP2ResponseRow {
     /// Whether the server's last frame ends the stream.
     fileprivate var endsItself: Bool {
         var rest = frames[...]

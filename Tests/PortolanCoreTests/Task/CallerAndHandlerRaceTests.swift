@@ -6,8 +6,8 @@ import Testing
 
 @testable import PortolanCore
 
-/// Calls of the caller that cross events of the handler.
-@Suite(.timeLimit(.minutes(2))) struct CrossingTests {
+/// Calls of the caller that come at the same time as events of the handler.
+@Suite(.timeLimit(.minutes(2))) struct CallerAndHandlerRaceTests {
     private let handler = ManualHandler(schemes: .only(["x"]))
 
     private func start(_ delegate: RecordingDelegate, _ configure: (inout Loader.Configuration) -> Void = { _ in }) throws -> (
@@ -32,7 +32,7 @@ import Testing
         #expect(handler.loads.count == 1)
     }
 
-    @Test func aResumeIsNoDecisionOnARedirect() throws {
+    @Test func resumeDoesNotDecideARedirect() throws {
         let answer = Mutex<(@Sendable () -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { request, decide in answer.withLock { $0 = { decide(.follow(request)) } } })
         let (task, load) = try start(delegate)
@@ -46,7 +46,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func aDecisionThatIsDroppedFollows() throws {
+    @Test func redirectIsFollowedIfTheDecisionIsReleased() throws {
         let delegate = RecordingDelegate(onRedirect: { _, _ in })
         let (task, load) = try start(delegate)
         load.redirect(to: try URLRecord(parsing: "x:2"))
@@ -54,7 +54,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func suspendedAndResumedBeforeItsStartATaskRuns() throws {
+    @Test func taskSuspendedAndResumedBeforeItsStartRuns() throws {
         let delegate = RecordingDelegate()
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
         task.suspend()
@@ -64,7 +64,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func suspendingAndResumingFromTwoThreadsLeavesNoHold() async throws {
+    @Test func concurrentSuspendAndResumeLeaveNoPause() async throws {
         for _ in 0..<300 {
             let handler = ManualHandler()
             let task = loader(handler).task(for: try Request("x:1"), delegate: RecordingDelegate())
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func afterAPauseTheIdleTimeBeginsAnew() throws {
+    @Test func idleTimeRestartsAfterAPause() throws {
         let clock = ManualClock()
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
         let (task, load) = try start(delegate) {
@@ -96,7 +96,7 @@ import Testing
         #expect(delegate.events.last == .failed(.timedOut))
     }
 
-    @Test func endlessTimeLimitsAreLimitsLikeOthers() async throws {
+    @Test func hugeTimeoutsAreAccepted() async throws {
         var request = try Request("x:1")
         request.timeouts = Timeouts(idle: .seconds(Int64.max), total: .seconds(Int64.max))
         let task = loader(handler).task(for: request, delegate: RecordingDelegate())
@@ -105,13 +105,13 @@ import Testing
         #expect(task.state == .ended)
     }
 
-    @Test func aTaskThatNeverStartedTookNoTime() throws {
+    @Test func metricsOfAnUnstartedTaskEndAtZero() throws {
         let task = loader(handler).task(for: try Request("x:1"), delegate: RecordingDelegate())
         task.cancel()
         #expect(task.metrics.end == .zero)
     }
 
-    @Test func aRequestOfTheCallersOwnKeepsItsPlaceInOtherLoads() throws {
+    @Test func redirectToACallersRequestKeepsDepthAndVisitedHandlers() throws {
         let target = try Request("x:2")
         let outer = ManualHandler(schemes: .only(["outer"])) { load in
             guard let request = try? Request("x:1") else { return }
@@ -126,7 +126,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func aRedirectThatNamesNoFragmentKeepsIt() throws {
+    @Test func redirectWithoutAFragmentKeepsTheOldFragment() throws {
         let task = loader(handler).task(for: try Request("x:1#part"), delegate: RecordingDelegate())
         task.resume()
         handler.loads.first?.redirect(to: try URLRecord(parsing: "x:2"))
@@ -134,7 +134,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func aWithdrawnChallengeThatIsKeptIsAnsweredInVainAndStopsNoClock() throws {
+    @Test func answerToAWithdrawnChallengeIsIgnoredAndTheIdleTimerRuns() throws {
         let clock = ManualClock()
         let kept = Mutex<AuthenticationChallenge?>(nil)
         let answers = Mutex(0)
@@ -179,7 +179,7 @@ import Testing
         #expect(Set(outcomes) == ["badRequest", "[7]"])
     }
 
-    @Test func aLimitBelowNothingIsNothing() async throws {
+    @Test func negativeBufferLimitCountsAsZero() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) }) { $0.bufferLimit = -1 }
         let (chunks, _) = try await loader.bytes(from: "x:1")
         var body: [UInt8] = []
@@ -187,7 +187,7 @@ import Testing
         #expect(body == [1, 2, 3])
     }
 
-    @Test func schemesAreFoundInAnyCase() async throws {
+    @Test func schemesIgnoreCase() async throws {
         let loader = loader(StubHandler(schemes: .only(["FTP+x"])) { _ in .text("found") })
         #expect(try await String(decoding: loader.data(from: "ftp+X:1").0, as: UTF8.self) == "found")
     }

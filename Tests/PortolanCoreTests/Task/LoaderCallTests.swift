@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite(.timeLimit(.minutes(2))) struct CallersFormsTests {
+@Suite(.timeLimit(.minutes(2))) struct LoaderCallTests {
     @Test func dataCollectsThePieces() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3], [4, 5]]) })
         let (body, response) = try await loader.data(from: "x:1")
@@ -15,7 +15,7 @@ import Testing
         #expect(response.expectedLength == 5)
     }
 
-    @Test func dataThrowsWhatTheLoadFailsWith() async throws {
+    @Test func dataThrowsTheErrorOfTheLoad() async throws {
         let loader = loader(StubHandler { _ in throw LoadError(.notFound, message: "nothing there") })
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error == LoadError(.notFound, message: "nothing there"))
@@ -27,7 +27,7 @@ import Testing
         #expect(error.code == .limitExceeded)
     }
 
-    @Test func anAnnouncedLengthIsNotSetAside() async throws {
+    @Test func announcedLengthIsNotAllocatedInAdvance() async throws {
         let handler = ManualHandler { load in
             load.respond(expectedLength: .max)
             load.client.didFail(with: LoadError(.connectionLost, message: "gone"))
@@ -36,7 +36,7 @@ import Testing
         #expect(error.code == .connectionLost)
     }
 
-    @Test func ofSeveralPartsDataGivesTheLast() async throws {
+    @Test func dataReturnsTheLastOfSeveralParts() async throws {
         let handler = ManualHandler(traits: .multipart) { load in
             load.respond()
             load.deliver("first")
@@ -69,7 +69,7 @@ import Testing
         #expect(calls.withLock { $0 } == ["hello"])
     }
 
-    @Test func theBlockingFormWaits() throws {
+    @Test func blockingCallWaitsForTheLoad() throws {
         let handler = ManualHandler { load in
             let thread = LoadThreadPool(limit: 1)
             try? thread.run {
@@ -113,7 +113,7 @@ import Testing
         #expect(rest == 60)
     }
 
-    @Test func lettingGoOfTheBytesCancelsTheLoad() async throws {
+    @Test func releasingTheBytesCancelsTheLoad() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
         do {
@@ -124,11 +124,11 @@ import Testing
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 
-    @Test func whatFailsInTheMiddleComesAfterTheBytes() async throws {
-        var answer = StubAnswer.pieces([[1], [2]])
-        answer.announcesLength = false
-        answer.failure = LoadError(.connectionLost, message: "gone")
-        let loader = loader(StubHandler { [answer] _ in answer })
+    @Test func errorIsThrownAfterTheBufferedBytes() async throws {
+        var response = StubAnswer.pieces([[1], [2]])
+        response.announcesLength = false
+        response.failure = LoadError(.connectionLost, message: "gone")
+        let loader = loader(StubHandler { [response] _ in response })
         let (chunks, _) = try await loader.bytes(from: "x:1")
         var body: [UInt8] = []
         let error = try await #require(throws: LoadError.self) { for try await chunk in chunks { body += chunk } }
