@@ -14,8 +14,8 @@ struct AuthenticationLoadTests {
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
 
     /// A server that sends these responses on one connection, one after the other.
-    private static func server(_ answers: String...) throws -> ScriptedServer {
-        try ScriptedServer(answers.flatMap(ScriptedServer.answering))
+    private static func server(_ responses: String...) throws -> ScriptedServer {
+        try ScriptedServer(responses.flatMap(ScriptedServer.answering))
     }
 
     private static func authorizations(_ server: ScriptedServer) -> [String?] {

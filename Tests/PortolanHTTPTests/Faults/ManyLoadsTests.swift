@@ -11,7 +11,7 @@ import Testing
 /// Ten thousand loads over real sockets, 64 at a time. Many of them are cancelled at any moment of their life.
 @Suite("Many loads", .timeLimit(.minutes(10))) struct ManyLoadsTests {
     private static let body = [UInt8](repeating: 0x62, count: 3000)
-    private static let answers = [
+    private static let responses = [
         "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n",
         "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n",
     ].map { Array($0.utf8) + body }
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func loadsCancelledAtRandomLeakNothing() async throws {
-        let server = try ScriptedServer { number in [.forever([.receiveHead, .send(Self.answers[number % Self.answers.count])])] }
+        let server = try ScriptedServer { number in [.forever([.receiveHead, .send(Self.responses[number % Self.responses.count])])] }
         let handler = HTTPHandler(configuration: Self.configuration)
         let registry = ProtocolRegistry()
         let registration = registry.register(handler)

@@ -50,7 +50,7 @@ struct HTTP2ResendTests {
         Ending(testDescription: "head, data, GOAWAY 0") {
             F.headers(ok, stream: $0) + F.data("some", stream: $0) + F.goAway(last: 0)
         },
-        Ending(testDescription: "GOAWAY at most, head, GOAWAY 0") {
+        Ending(testDescription: "GOAWAY 2^31 - 1, head, GOAWAY 0") {
             F.goAway(last: 0x7FFF_FFFF) + F.headers(ok, stream: $0) + F.goAway(last: 0)
         },
         Ending(testDescription: "interim, REFUSED_STREAM") {
