@@ -48,7 +48,9 @@ import Testing
         #expect(harness.folder.openDescriptors == 0)
     }
 
-    @Test(arguments: [("bytes=0-", true), ("bytes=-1", false)]) func emptyFileAcceptsOnlyASuffixRange(_ field: String, _ fails: Bool) async throws {
+    @Test(arguments: [("bytes=0-", true), ("bytes=-1", false)]) func emptyFileAcceptsOnlyASuffixRange(_ field: String, _ fails: Bool)
+        async throws
+    {
         let harness = try FileHarness()
         try harness.folder.write([], to: "empty")
         let recording = try await harness.load(harness.url(of: "empty"), fields: [.range: field])

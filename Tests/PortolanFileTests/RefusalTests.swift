@@ -50,7 +50,9 @@ import Testing
         ("circle", .ioFailed, "circle"), ("dangling", .notFound, "dangling"),
     ]
 
-    @Test(arguments: entries) func missingAndIrregularFilesAreRefused(_ row: (name: String, code: LoadError.Code, says: String)) async throws {
+    @Test(arguments: entries) func missingAndIrregularFilesAreRefused(_ row: (name: String, code: LoadError.Code, says: String))
+        async throws
+    {
         let harness = try FileHarness()
         let folder = harness.folder
         try folder.write("x".utf8, to: "file")

@@ -19,7 +19,8 @@ import Testing
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "c")
     }
 
-    @Test("Unregistering thousands of handlers at once does not overflow a thread's stack") func manyHandlersAreUnregisteredAtOnce() throws {
+    @Test("Unregistering thousands of handlers at once does not overflow a thread's stack") func manyHandlersAreUnregisteredAtOnce() throws
+    {
         let registry = ProtocolRegistry()
         let registration = registry.register(Self.stub("a", .only(["x"])))
         registry.replace(registration, with: Array(repeating: Self.stub("b", .only(["x"])), count: 5000))

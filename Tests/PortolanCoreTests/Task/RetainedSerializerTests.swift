@@ -109,7 +109,9 @@ import Testing
         let inner = ManualHandler(schemes: .only(["x"]))
         let counts = Mutex((inside: 0, overlaps: 0))
         let client = Mutex<(any ProtocolClient)?>(nil)
-        let (isDelivering, isReady, isChallenged, hasEnded) = (ConditionLock(false), ConditionLock(false), ConditionLock(false), ConditionLock(false))
+        let (isDelivering, isReady, isChallenged, hasEnded) = (
+            ConditionLock(false), ConditionLock(false), ConditionLock(false), ConditionLock(false)
+        )
         let delegate = RecordingDelegate { event, _ in
             counts.withLock {
                 $0.inside += 1

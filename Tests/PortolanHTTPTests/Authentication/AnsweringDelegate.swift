@@ -41,7 +41,8 @@ final class AnsweringDelegate: LoadDelegate {
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         record.withLock {
             $0.append(
-                ReceivedChallenge(space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))
+                ReceivedChallenge(
+                    space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))
         }
         if let answer = answer(challenge) { challenge.answer(answer) } else { unanswered.withLock { $0.append(challenge) } }
         whenChallenged()

@@ -23,7 +23,9 @@ import Testing
         #expect(!message.contains("NIO") && !message.contains("("))
     }
 
-    @Test(arguments: ["http", "https"], [Loopback.ipv4, .ipv6]) func refusedConnectionNamesItsAddressAndPort(_ scheme: String, _ loopback: Loopback)
+    @Test(arguments: ["http", "https"], [Loopback.ipv4, .ipv6]) func refusedConnectionNamesItsAddressAndPort(
+        _ scheme: String, _ loopback: Loopback
+    )
         async throws
     {
         let refusing = try RefusingPort(on: loopback)

@@ -96,7 +96,9 @@ extension ResponseTable {
         chunked("9112 §7.1.2", "after no data", "0\r\nX-A: b\r\n\r\n", "", trailers: [["X-A", "b"]]),
         chunked("9112 §5.2", "a continued line", "0\r\nX-A: b\r\n c\r\n\r\n", "", trailers: [["X-A", "b c"]]),
         chunked("9112 §2.2", "LF alone ends a line", "0\r\nX-A: b\n\n", "", trailers: [["X-A", "b"]]),
-        chunked("9110 §6.5.1", "framing fields in trailers are ignored", "0\r\nContent-Length: 9\r\n\r\n", "", trailers: [["Content-Length", "9"]]),
+        chunked(
+            "9110 §6.5.1", "framing fields in trailers are ignored", "0\r\nContent-Length: 9\r\n\r\n", "",
+            trailers: [["Content-Length", "9"]]),
         fault("9112 §5", "no colon", "0\r\nhello\r\n\r\n"),
         fault("9112 §2.2", "a blank before the first", "0\r\n X-A: b\r\n\r\n"),
         fault("9110 §5.1", "a name that is no token", "0\r\nX A: b\r\n\r\n"),

@@ -59,10 +59,13 @@ extension ResponseTable {
         length("a thousand digits", String(repeating: "9", count: 1000), .bad),
         length("more announced than received", "6", .failure(.truncated)),
         .init(
-            "9112 §6.3", "without a length the body ends with the connection", "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nhello", .untilClose(200, "hello")
+            "9112 §6.3", "without a length the body ends with the connection", "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nhello",
+            .untilClose(200, "hello")
         ),
         .init("9110 §8.6", "a length of an error", "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", .kept(404, "hello")),
-        .init("9110 §15.4", "a length of a redirect", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 5\r\n\r\nhello", .kept(302, "hello")),
+        .init(
+            "9110 §15.4", "a length of a redirect", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 5\r\n\r\nhello",
+            .kept(302, "hello")),
         .init(
             "9110 §15.3.7", "a length of partial content",
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nhello",
@@ -228,7 +231,8 @@ extension ResponseTable {
         .init("9110 §15.2", "nothing behind it", "HTTP/1.1 100 Continue\r\n\r\n", .failure(.emptyResponse)),
         .init("9110 §15.2", "no HTTP behind it", "HTTP/1.1 100 Continue\r\n\r\nhello", .bad),
         .init(
-            "9110 §15.2.2", "101 without a requested upgrade", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+            "9110 §15.2.2", "101 without a requested upgrade",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
             .bad),
     ]
 }

@@ -84,7 +84,10 @@ struct WaitForDataTests {
         let (requested, mayContinue) = (try Gate(), try Gate())
         let size = 8 << 20
         let server = try ScriptedServer(
-            [.receiveHead, .send(text: Self.yes), .receiveHead, .open(requested), .wait(mayContinue), .receive(size), .send(text: Self.yes)])
+            [
+                .receiveHead, .send(text: Self.yes), .receiveHead, .open(requested), .wait(mayContinue), .receive(size),
+                .send(text: Self.yes),
+            ])
         let loader = Loader.http {
             $0.expectation.threshold = threshold
             $0.expectation.wait = .milliseconds(20)
@@ -220,7 +223,9 @@ struct WaitForDataTests {
 
     // MARK: Connections that end
 
-    @Test(arguments: [HTTPRequest.Method.get, .post]) func idleConnectionThatTheServerClosedIsNotReused(_ method: HTTPRequest.Method) async throws {
+    @Test(arguments: [HTTPRequest.Method.get, .post]) func idleConnectionThatTheServerClosedIsNotReused(_ method: HTTPRequest.Method)
+        async throws
+    {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .close], [.receiveHead, .send(text: Self.yes)])
         let loader = Loader.http()
         #expect(try await Self.text(loader, server.url()) == "yes")

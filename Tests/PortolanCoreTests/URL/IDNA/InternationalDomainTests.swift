@@ -87,7 +87,9 @@ import Testing
         ("ක\u{DCA}\u{200D}ය", "xn--3zc8d1bz95j"), ("\u{915}\u{94D}\u{200C}", "xn--11b6iv14e"), ("\u{628}\u{200C}\u{628}", "xn--ngba799q"),
         ("\u{628}\u{64B}\u{200C}\u{64B}\u{627}", "xn--mgbb9ha8704a"), ("xn--ngba799q", "xn--ngba799q"),
     ])
-    func joinersAreAllowedAfterViramasAndBetweenJoiningLetters(text: String, expected: String) throws { #expect(try host(text) == expected) }
+    func joinersAreAllowedAfterViramasAndBetweenJoiningLetters(text: String, expected: String) throws {
+        #expect(try host(text) == expected)
+    }
 
     @Test(arguments: [
         ("אב.example", "xn--4dbc.example"), ("א1.a", "xn--1-zhc.a"), ("א1ב.ב-1", "xn--1-zhce.xn---1-xld"), ("א١", "xn--4db40a"),
