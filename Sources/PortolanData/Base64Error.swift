@@ -27,9 +27,9 @@ extension Base64Error: CustomStringConvertible {
             "the byte \(Self.name(of: byte)) at offset \(offset) is not base64: write A–Z a–z 0–9 + / only"
                 + (byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") ? " (base64url's - and _ are + and / here)" : "")
         case .characterAfterPadding(let offset):
-            "the base64 text goes on at offset \(offset) after its padding: let '=' signs stand at the end only"
+            "the base64 text continues at offset \(offset) after its padding: write '=' signs only at the end"
         case .wrongPadding(let count, let offset):
-            "the base64 padding at offset \(offset) is wrong, the count of characters with it is \(count): "
+            "the base64 padding at offset \(offset) is wrong (\(count) characters including padding): "
                 + "write one or two '=' signs that fill the last group of four, or none"
         case .incompleteGroup(let count):
             "the count of base64 characters, \(count), is one more than a multiple of four: the text was cut short, or has one too many"

@@ -36,7 +36,7 @@ public struct FileHandler: ProtocolHandler {
         guard request.method == .get || request.method == .head else {
             let error = LoadError(
                 .badRequest,
-                message: "files are only read: method '\(request.method.rawValue)' is not served for '\(request.url)'; use GET or HEAD")
+                message: "files can only be read: method '\(request.method.rawValue)' is not allowed for '\(request.url)'; use GET or HEAD")
             return FailedLoad(error, client: client)
         }
         return FileLoad(request, client: client, threads: threads, types: types)

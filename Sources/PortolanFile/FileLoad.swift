@@ -53,8 +53,8 @@ final class FileLoad: StallExplaining {
 
     var stallReason: String? {
         guard waitsForThread.load(ordering: .relaxed), threads.isExhausted else { return nil }
-        return "all \(threads.limit) threads for files are in loads that have not ended, or in delegates that have not returned; "
-            + "have delegates that block called on DeliveryQueue.background"
+        return "all \(threads.limit) threads for files are busy with loads that have not ended, or with delegates that have not returned; "
+            + "use DeliveryQueue.background for delegates that block"
     }
 
     private func perform(_ call: SerialCalls.Call) {

@@ -18,11 +18,11 @@ extension LocalPath {
         if let host = url.host, !host.isEmpty, host != "localhost", host != "localhost." {
             throw LoadError(
                 .badURL,
-                message: "'\(url)' names a file of host '\(host)', and only files of this machine are loaded; write file:///… for those")
+                message: "'\(url)' names a file of host '\(host)', and only files of this machine can be loaded; write file:///… for those")
         }
         guard url.path.first == "/" else { throw LoadError(.badURL, message: "'\(url)' has no absolute path; write file:///…") }
         guard let path = LocalPath(try Self.decode(url)) else {
-            throw LoadError(.badURL, message: "'\(url)' has a NUL (%00) in its path, which no file name holds; take it out")
+            throw LoadError(.badURL, message: "'\(url)' has a NUL (%00) in its path, which no file name can contain; remove it")
         }
         self = path
     }
@@ -48,7 +48,8 @@ extension LocalPath {
             }
             let byte = high << 4 | low
             guard byte != UInt8(ascii: "/") else {
-                throw LoadError(.badURL, message: "'\(url)' has an encoded slash (%2F), which no file name holds; write / between folders")
+                throw LoadError(
+                    .badURL, message: "'\(url)' has an encoded slash (%2F), which no file name can contain; write / between folders")
             }
             bytes.append(byte)
             index += 3

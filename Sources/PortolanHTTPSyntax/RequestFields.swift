@@ -99,16 +99,16 @@ private struct Review {
         case "connection": try takeConnection(field)
         case "te":
             guard field.value.lowercased() == "trailers" else {
-                throw Self.refusal(field, "only 'trailers' can be had; content is coded by Accept-Encoding")
+                throw Self.refusal(field, "only 'trailers' is allowed; use Accept-Encoding for content codings")
             }
             takesTrailers = true
         case "expect":
-            guard field.value.lowercased() == "100-continue" else { throw Self.refusal(field, "only '100-continue' can be expected") }
-            guard framing.hasBody else { throw Self.refusal(field, "the request has no body that could wait; leave it out") }
+            guard field.value.lowercased() == "100-continue" else { throw Self.refusal(field, "only '100-continue' is allowed") }
+            guard framing.hasBody else { throw Self.refusal(field, "the request has no body; leave it out") }
             expectsContinue = true
         case "transfer-encoding": throw Self.refusal(field, "leave it out; a body whose length is not known is sent chunked")
-        case "upgrade", "http2-settings": throw Self.refusal(field, "leave it out; HTTP/2 is agreed on with TLS")
-        case "keep-alive", "proxy-connection": throw Self.refusal(field, "leave it out; connections are kept without it")
+        case "upgrade", "http2-settings": throw Self.refusal(field, "leave it out; HTTP/2 is negotiated with TLS")
+        case "keep-alive", "proxy-connection": throw Self.refusal(field, "leave it out; connections are kept open without it")
         case "trailer": throw Self.refusal(field, "leave it out; requests are sent without trailers")
         default: break
         }
@@ -136,7 +136,7 @@ private struct Review {
             case "keep-alive": keepsAlive = true
             case "te": break  // follows from TE
             case "": break
-            default: throw Self.refusal(field, "only 'close' and 'keep-alive' can be asked for")
+            default: throw Self.refusal(field, "only 'close' and 'keep-alive' are allowed")
             }
         }
     }

@@ -92,7 +92,7 @@ extension ResponseSyntaxError.Rule {
         case .statusLineTooLong: "the status line is too long"
         case .blankBeforeFirstField: "the first field line starts with a blank"
         case .missingColon: "a field line has no colon"
-        case .fieldName: "a field name is empty or no token"
+        case .fieldName: "a field name is empty or not a token"
         case .fieldValue: "a field value holds a NUL or a lone CR"
         case .fieldLineTooLong: "a field line is too long"
         case .tooManyFields: "there are too many fields"
@@ -133,7 +133,7 @@ extension ResponseSyntaxError.Rule {
         case .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength, .contentLengthsDiffer,
             .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade, .chunkSize,
             .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
-            .advice("the server, or a proxy before it, has to be mended")
+            .advice("the server, or a proxy in front of it, must be fixed")
         }
     }
 }

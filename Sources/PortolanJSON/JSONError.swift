@@ -4,17 +4,17 @@
 package struct JSONError: Error, Equatable, CustomStringConvertible {
     package enum Problem: String, Sendable {
         case unexpectedEnd = "the text ends too early"
-        case unexpectedByte = "this byte cannot stand here"
+        case unexpectedByte = "this byte is not allowed here"
         case missingColon = "a ':' is missing before this"
         case missingComma = "a ',' or the closing bracket is missing before this"
-        case badEscape = "a backslash is followed by something that is no escape"
-        case controlCharacter = "a control character stands in a string; write it as an escape"
-        case badNumber = "this is no number"
-        case tooDeep = "values lie too deep in each other"
+        case badEscape = "a backslash is not followed by a valid escape"
+        case controlCharacter = "a string contains a control character; write it as an escape"
+        case badNumber = "this is not a number"
+        case tooDeep = "values are nested too deeply"
         case trailingText = "more text follows the value"
-        case notUnicode = "these bytes are no UTF-8"
+        case notUnicode = "these bytes are not UTF-8"
         case openComment = "a comment begins here and never ends"
-        case duplicateName = "this name stands twice in its object; keep one"
+        case duplicateName = "this name occurs twice in its object; keep one"
     }
 
     package let problem: Problem

@@ -117,6 +117,6 @@ public final class RecordingClient: ProtocolClient {
     public func didFinishLoading() { note(.finished) }
     public func didFail(with error: LoadError) { note(.failed(error)) }
     public func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.notOffered, message: "no loads inside this one"), client: client)
+        FailedLoad(LoadError(.notOffered, message: "this client makes no nested loads"), client: client)
     }
 }

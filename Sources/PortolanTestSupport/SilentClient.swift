@@ -21,6 +21,6 @@ final class SilentClient: ProtocolClient {
     func didFinishLoading() {}
     func didFail(with error: LoadError) {}
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.cancelled, message: "the load around this one has ended"), client: client)
+        FailedLoad(LoadError(.cancelled, message: "the parent load has ended"), client: client)
     }
 }

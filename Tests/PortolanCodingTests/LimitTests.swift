@@ -52,7 +52,7 @@ import Testing
         let isOver = limit < Int64(CodedBody.hello.count)
         let body = CodedBody(
             "", "gzip", CodedBody.gzip, Array(CodedBody.hello.prefix(Int(limit))), isOver ? .limitExceeded : nil,
-            "more than \(limit) bytes come out of the body's gzip coding; raise ContentDecodingLimits.maximumBytes")
+            "the body's gzip coding decodes to more than \(limit) bytes; raise ContentDecodingLimits.maximumBytes")
         let limits = ContentDecodingLimits(maximumBytes: limit)
         body.check(try body.decode(in: body.bytes.whole, limits: limits))
         body.check(try body.decode(in: body.bytes.byteByByte, limits: limits))

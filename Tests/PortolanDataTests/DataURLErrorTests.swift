@@ -23,11 +23,11 @@ import Testing
             ),
             (
                 "data:;base64,QQ==QQ==",
-                "the data: URL says ;base64, but the base64 text goes on at offset 17 after its padding: let '=' signs stand at the end only"
+                "the data: URL says ;base64, but the base64 text continues at offset 17 after its padding: write '=' signs only at the end"
             ),
             (
                 "data:;base64,QQ=",
-                "the data: URL says ;base64, but the base64 padding at offset 15 is wrong, the count of characters with it is 3: "
+                "the data: URL says ;base64, but the base64 padding at offset 15 is wrong (3 characters including padding): "
                     + "write one or two '=' signs that fill the last group of four, or none"
             ),
             (

@@ -96,7 +96,7 @@ import Testing
         clock.advance(by: .seconds(60))
         await last.ended()
         #expect(last.error?.code == .timedOut)
-        #expect(last.error?.message.contains("all 4 threads for files are in loads that have not ended") == true)
+        #expect(last.error?.message.contains("all 4 threads for files are busy with loads that have not ended") == true)
         isOpen.withLockBroadcasting { $0 = true }
         for holder in holders { await holder.ended() }
     }

@@ -45,9 +45,9 @@ import Testing
 
     static let entries: [(name: String, code: LoadError.Code, says: String)] = [
         ("missing", .notFound, "missing"), ("file/below", .notFound, "not a directory"), ("file/", .notFound, "not a directory"),
-        (String(repeating: "n", count: 300), .notFound, "longer"), ("folder", .isDirectory, "lists no folders"),
-        ("folder/", .isDirectory, "lists no folders"), ("fifo", .notRegularFile, "a FIFO"), ("socket", .notRegularFile, "a socket"),
-        ("circle", .ioFailed, "circle"), ("dangling", .notFound, "dangling"),
+        (String(repeating: "n", count: 300), .notFound, "longer"), ("folder", .isDirectory, "lists no directories"),
+        ("folder/", .isDirectory, "lists no directories"), ("fifo", .notRegularFile, "a FIFO"), ("socket", .notRegularFile, "a socket"),
+        ("circle", .ioFailed, "form a loop"), ("dangling", .notFound, "dangling"),
     ]
 
     @Test(arguments: entries) func missingAndIrregularFilesAreRefused(_ row: (name: String, code: LoadError.Code, says: String))

@@ -258,7 +258,7 @@ import Testing
         let handler = "org.portolan.carrier\(style.hasSuffix("events") ? ".events" : "")"
         #expect(
             cause?.message
-                == "no handler takes '\(style)://itself', though '\(style):' is known: \(handler) is the handler that asks for it, and is not asked for its own request; let it open another URL inside"
+                == "no handler takes '\(style)://itself', though '\(style):' is known: \(handler) made this request, and a handler does not get its own requests; use another URL for the nested load"
         )
     }
 }

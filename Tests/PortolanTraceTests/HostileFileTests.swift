@@ -78,14 +78,14 @@ import Testing
     }
 
     @Test(arguments: [
-        (load(trailers), "load 1, events[1] (line 2:1) stands before the response"),
-        (load(response, trailers, #"{"event":"data","bytes":1}"#), "load 1, events[3] (line 4:1) stands after the trailers"),
-        (load(response, trailers, trailers), "load 1, events[3] (line 4:1) stands after the trailers"),
-        (load(response, trailers, response), "load 1, events[3] (line 4:1) stands after the trailers"),
-        (load(response, #"{"event":"interim","status":103}"#), "load 1, events[2] (line 3:1) stands after the response"),
+        (load(trailers), "load 1, events[1] (line 2:1) comes before the response"),
+        (load(response, trailers, #"{"event":"data","bytes":1}"#), "load 1, events[3] (line 4:1) comes after the trailers"),
+        (load(response, trailers, trailers), "load 1, events[3] (line 4:1) comes after the trailers"),
+        (load(response, trailers, response), "load 1, events[3] (line 4:1) comes after the trailers"),
+        (load(response, #"{"event":"interim","status":103}"#), "load 1, events[2] (line 3:1) comes after the response"),
         (
             load(response, #"{"event":"finished"}"#, response),
-            "load 1, events[3] (line 4:1) stands where no load has begun, or after its end"
+            "load 1, events[3] (line 4:1) comes before a load begins, or after its end"
         ),
         (
             load(#"{"event":"redirect","url":"x:y"}"#, #"{"event":"finished"}"#),
@@ -115,7 +115,7 @@ import Testing
     func invalidFieldInAPortolanArchiveIsAnError(headers: String) {
         #expect(
             refusal(Self.archive(headers, creator: "Portolan"))
-                == "entry 1, response.headers[0] (line 1:132) is no field that HTTP could have")
+                == "entry 1, response.headers[0] (line 1:132) is not a valid HTTP field")
     }
 
     // MARK: Base64

@@ -50,23 +50,23 @@ import Testing
         ("{\"log\":{}}", "'log' (line 1:8) lacks 'entries'"), (#"{"log":{"entries":{}}}"#, "'log.entries' (line 1:19) has to be an array"),
         (archive("{}"), "entry 1 (line 2:1) lacks 'request'"), (archive("7"), "entry 1 (line 2:1) has to be an object"),
         (archive(#"{"request":{"method":"GET"}}"#), "entry 1, request (line 2:12) lacks 'url'"),
-        (archive(#"{"request":{"method":"G T","url":"http://h/"}}"#), "entry 1, request.method (line 2:22) is no method"),
-        (archive(#"{"request":{"method":"GET","url":"nothing"}}"#), "entry 1, request.url (line 2:34) is no URL"),
+        (archive(#"{"request":{"method":"G T","url":"http://h/"}}"#), "entry 1, request.method (line 2:22) is not a method"),
+        (archive(#"{"request":{"method":"GET","url":"nothing"}}"#), "entry 1, request.url (line 2:34) is not a URL"),
         (archive(#"{\#(request),"response":{"status":"200"}}"#), "entry 1, response.status (line 2:68) has to be a number"),
         (archive(#"{\#(request),"response":{"status":1000}}"#), "response.status (line 2:68) has to be a status from 0 to 999"),
         (archive(#"{\#(request),"response":{"status":20.5}}"#), "has to be a whole number"),
         (archive(#"{\#(request),"response":{"status":200,"headers":[{"value":""}]}}"#), "lacks 'name'"),
-        (archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"base64"}}}"#), "is no base64"),
+        (archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"base64"}}}"#), "is not base64"),
         (
             archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"rot13"}}}"#),
             "is 'rot13'; only base64 is known"
         ),
         (archive(#"{\#(request),"response":{"status":302,"redirectURL":"http://["}}"#), "redirectURL"),
         (archive(#"{\#(request),"time":"long"}"#), "entry 1, time"),
-        (#"{"loads":[{"events":[{"event":"data","bytes":1}]}]}"#, "load 1, events[0] (line 1:22) stands where no load has begun"),
+        (#"{"loads":[{"events":[{"event":"data","bytes":1}]}]}"#, "load 1, events[0] (line 1:22) comes before a load begins"),
         (
             #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"data","bytes":1}]}]}"#,
-            "stands before the response"
+            "comes before the response"
         ),
         (
             #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"finished"}]}]}"#,
@@ -74,11 +74,11 @@ import Testing
         ),
         (
             #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"failed","code":"bad luck"}]}]}"#,
-            "events[1].code (line 1:93) is no code of an error"
+            "events[1].code (line 1:93) is not an error code"
         ),
         (
             #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"response"},{"event":"data","bytes":1,"base64":"AAAA"}]}]}"#,
-            "has more bytes than it says"
+            "has more bytes than its 'bytes' member says"
         ),
     ])
     func errorIsReportedWithItsPlace(text: String, words: String) {
@@ -94,7 +94,7 @@ import Testing
         ),
         (
             #"{"loads":[{"events":[{"event":"started","url":"http://h/1","method":"GET"},{"event":"response"},{"event":"finished"}]},{"events":[{"event":"data"}]},{"events":[{"event":"started","url":"http://h/3","method":"GET"},{"event":"response"},{"event":"finished"}]}]}"#,
-            ["load 2, events[0] (line 1:131) stands where no load has begun, or after its end"]
+            ["load 2, events[0] (line 1:131) comes before a load begins, or after its end"]
         ),
     ])
     func unreadableEntryIsSkippedAndKept(text: String, problems: [String]) throws {

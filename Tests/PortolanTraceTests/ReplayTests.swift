@@ -60,7 +60,7 @@ import Testing
         let error = try await error(try Request("http://example.org/form", method: .post, body: .text("a=3")), from: loader)
         #expect(
             error.code == .notFound
-                && error.message.contains("POST 'http://example.org/form' with this body; the same request with another one"))
+                && error.message.contains("POST 'http://example.org/form' with this body; it has the same request with another body"))
     }
 
     @Test func oneTimeBodyIsNotCompared() async throws {
@@ -82,11 +82,11 @@ import Testing
         #expect(error.code == .notFound)
         #expect(
             error.message
-                == "the recording has no answer to GET 'http://h/list?page=2'; it has GET 'http://h/list?page=1', GET 'http://h/lost'")
+                == "the recording has no response to GET 'http://h/list?page=2'; it has GET 'http://h/list?page=1', GET 'http://h/lost'")
         let posted = try await self.error(try Request("http://h/lost", method: .post), from: loader)
         #expect(posted.message.contains("POST 'http://h/lost'; it has GET 'http://h/lost'"))
         let far = try await self.error(try Request("gopher://x/"), from: loader)
-        #expect(far.message == "the recording has no answer to GET 'gopher://x/', nor to anything near it; it has 3")
+        #expect(far.message == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded exchanges: 3)")
     }
 
     // MARK: The replayed events
@@ -130,7 +130,7 @@ import Testing
         let delegate = RecordingDelegate()
         loader(try replay(text)).task(for: try Request(url), delegate: delegate).resume()
         #expect(delegate.body.count == bytes && delegate.error?.code == .truncated)
-        #expect(delegate.error?.message == "the recording of '\(url)' is not whole: \(words); record it anew")
+        #expect(delegate.error?.message == "the recording of '\(url)' is incomplete: \(words); record it again")
     }
 
     @Test func recordedPasswordChallengeIsTheResponse() async throws {

@@ -12,7 +12,7 @@ extension LoadError {
                 message: "the body's \(coding) coding is malformed after \(taken) bytes (\(words)): load it again, "
                     + "or ask for it uncoded with the field Accept-Encoding: identity")
         case .noMemory:
-            self.init(.noMemory, message: "no memory to undo the body's \(coding) coding")
+            self.init(.noMemory, message: "no memory to decode the body's \(coding) coding")
         }
     }
 
@@ -23,14 +23,14 @@ extension LoadError {
     init(bytesOver limit: Int64, in coding: ContentCoding) {
         self.init(
             .limitExceeded,
-            message: "more than \(limit) bytes come out of the body's \(coding) coding",
+            message: "the body's \(coding) coding decodes to more than \(limit) bytes",
             remedy: .raiseDecodingLimit("ContentDecodingLimits.maximumBytes, or set it to nil for no limit"))
     }
 
     init(ratioOver limit: Int, in coding: ContentCoding, given: Int64, of taken: Int64) {
         self.init(
             .limitExceeded,
-            message: "\(given) bytes come out of the body's \(coding) coding, more than \(limit) times the \(taken) on the wire",
+            message: "the body's \(coding) coding decodes to \(given) bytes, more than \(limit) times the \(taken) received bytes",
             remedy: .raiseDecodingLimit("ContentDecodingLimits.maximumRatio, or set it to nil for no limit"))
     }
 

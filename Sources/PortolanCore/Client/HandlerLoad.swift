@@ -275,8 +275,7 @@ extension HandlerLoad {
             let error = LoadError(
                 .limitExceeded,
                 message:
-                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.interimResponseLimit if that is meant"
-            )
+                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.interimResponseLimit to allow more")
             end(with: error.attributed(to: handler))
         }
         _ = end(.interim)
@@ -293,7 +292,7 @@ extension HandlerLoad {
         guard begin(.response) else { return .stopped }
         let owed = owed.exchange(response.expectedLength ?? -1, ordering: .relaxed)
         if owed > 0, hasBody {
-            return breakOff(.response, .lengthIsKept, "the part before this response lacks \(owed) bytes of its expected length")
+            return breakOff(.response, .lengthIsKept, "the previous part ended \(owed) bytes before its expected length")
         }
         return end(.response, next.didReceive(response, storage: storage))
     }
@@ -312,7 +311,7 @@ extension HandlerLoad {
     }
 
     private func breakOff(byExcess excess: Int64) -> Flow {
-        breakOff(.data, .lengthIsKept, "the body is longer than its expected length, by \(excess) bytes at least")
+        breakOff(.data, .lengthIsKept, "the body is at least \(excess) bytes longer than its expected length")
     }
 
     package func didReceiveTrailers(_ fields: HTTPFields) {
@@ -378,7 +377,7 @@ extension HandlerLoad {
 
     package func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         guard !order.load(ordering: .relaxed).isOver else {
-            return FailedLoad(LoadError(.cancelled, message: "the load around this one has ended"), client: client)
+            return FailedLoad(LoadError(.cancelled, message: "the parent load has ended"), client: client)
         }
         return next.makeNestedLoad(for: request, client: client)
     }

@@ -100,6 +100,6 @@ extension ProtocolClient {
     public func willResend(after response: Response) {}
 
     public func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.notOffered, message: "nobody stands behind this handler"), client: client)
+        FailedLoad(LoadError(.notOffered, message: "there is no next handler"), client: client)
     }
 }

@@ -19,11 +19,11 @@ extension LoadError {
     package static func fileSystem(_ call: FileSystemCall, _ number: CInt, _ path: LocalPath) -> LoadError {
         switch number {
         case ENOENT: LoadError(.notFound, message: "no file '\(path)'; check the path")
-        case ENOTDIR: LoadError(.notFound, message: "no file '\(path)': something before its last '/' is not a directory")
+        case ENOTDIR: LoadError(.notFound, message: "no file '\(path)': a part of the path before its last '/' is not a directory")
         case ENAMETOOLONG: LoadError(.notFound, message: "no file '\(path)': the name is longer than the file system allows")
         case EACCES, EPERM:
             LoadError(
-                .accessDenied, message: "file '\(path)' may not be read; allow it to this user, and allow searching the folders above it")
+                .accessDenied, message: "no permission to read file '\(path)'; let this user read it, and search the folders above it")
         case EISDIR: .isDirectory(path)
         case ENXIO, ENODEV: .notRegular(path, "a socket or a device")
         case EMFILE:
@@ -33,17 +33,17 @@ extension LoadError {
         case ENFILE: LoadError(.noResources, message: "file '\(path)' can't be opened: the system has no free descriptor; try again later")
         case ENOMEM: LoadError(.noMemory, message: "file '\(path)' can't be read: the kernel has no memory for it")
         case ELOOP:
-            LoadError(.ioFailed, message: "file '\(path)' can't be opened: its symbolic links go in a circle (\(call.rawValue), ELOOP)")
+            LoadError(.ioFailed, message: "file '\(path)' can't be opened: its symbolic links form a loop (\(call.rawValue), ELOOP)")
         default: LoadError(.ioFailed, message: "\(call.rawValue) failed on file '\(path)': \(text(of: number)) (errno \(number))")
         }
     }
 
     package static func isDirectory(_ path: LocalPath) -> LoadError {
-        LoadError(.isDirectory, message: "'\(path)' names a directory; Portolan lists no folders, so name a file in it")
+        LoadError(.isDirectory, message: "'\(path)' is a directory, and Portolan lists no directories; name a file in it")
     }
 
     static func notRegular(_ path: LocalPath, _ kind: String) -> LoadError {
-        LoadError(.notRegularFile, message: "'\(path)' is \(kind), and only regular files are loaded; copy what it gives into a file first")
+        LoadError(.notRegularFile, message: "'\(path)' is \(kind), and only regular files can be loaded; copy its contents to a file first")
     }
 
     /// The system's text for an error (`strerror_r(3)`).

@@ -94,7 +94,7 @@ package struct RegularFile: ~Copyable, Sendable {
         case S_IFIFO: throw .notRegular(path, "a FIFO")
         case S_IFSOCK: throw .notRegular(path, "a socket")
         case S_IFCHR, S_IFBLK: throw .notRegular(path, "a device")
-        default: throw .notRegular(path, "no regular file")
+        default: throw .notRegular(path, "not a regular file")
         }
     }
 

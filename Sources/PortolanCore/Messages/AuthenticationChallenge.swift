@@ -107,8 +107,8 @@ extension Credential: CustomStringConvertible {
     public var description: String {
         switch self {
         case .password(let user, _): "user '\(user)', password hidden"
-        case .certificate(let chain, _): "a certificate with \(chain.count) in its chain, key hidden"
-        case .serverTrust: "trust in the server's chain"
+        case .certificate(let chain, _): "a certificate (chain of \(chain.count)), key hidden"
+        case .serverTrust: "trust in the server's certificate chain"
         }
     }
 }

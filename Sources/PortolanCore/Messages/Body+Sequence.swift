@@ -19,7 +19,7 @@ extension Body {
                 } catch let error as LoadError {
                     pipe.fail(error)
                 } catch {
-                    pipe.fail(LoadError(.bodyFailed, message: "the sequence that gives the body threw \(error)", cause: error))
+                    pipe.fail(LoadError(.bodyFailed, message: "the body's sequence threw \(error)", cause: error))
                 }
             }
             return PumpedReader(reader, pump: pump)

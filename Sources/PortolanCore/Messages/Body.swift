@@ -45,7 +45,7 @@ public struct Body: Sendable {
     ///   is not rewindable.
     public func makeReader() throws(LoadError) -> any BodyReader {
         if let spending, spending.isSpent.exchange(true, ordering: .acquiringAndReleasing) {
-            throw LoadError(.bodyFailed, message: "the body can be read only once, and it was; send one that can be read again")
+            throw LoadError(.bodyFailed, message: "the body was already read, and can be read only once; send one that can be read again")
         }
         let reader = try open()
         if reader is any FileBackedReader { return reader }

@@ -50,7 +50,7 @@ public final class BodyPipe: Sendable {
             defer { state.isTaken = true }
             return !state.isTaken
         }
-        guard isFirst else { throw LoadError(.bodyFailed, message: "a streamed body was asked for twice, and can be read once") }
+        guard isFirst else { throw LoadError(.bodyFailed, message: "a streamed body was requested twice, but can be read only once") }
         return PipeReader(pipe: self)
     }
 
@@ -77,7 +77,7 @@ public final class BodyPipe: Sendable {
         guard !Task.isCancelled else { throw LoadError(.cancelled, message: "the task that writes the body was cancelled") }
         let reader: (@Sendable () -> Void)? = try state.withLock { state throws(LoadError) in
             guard state.takesBytes else {
-                throw LoadError(.cancelled, message: "the body takes no more bytes: the load has ended, or the body was finished")
+                throw LoadError(.cancelled, message: "the body accepts no more bytes, because the load has ended or the body was finished")
             }
             state.buffer += bytes
             defer { state.reader = nil }

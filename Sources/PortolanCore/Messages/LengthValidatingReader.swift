@@ -20,10 +20,10 @@ final class LengthValidatingReader: BodyReader {
         // UPLOAD-09
         switch answer {
         case .bytes where total > length:
-            return .failed(LoadError(.bodyFailed, message: "the body has more than the \(length) bytes that were declared for it"))
+            return .failed(LoadError(.bodyFailed, message: "the body is longer than its declared length of \(length) bytes"))
         case .end where total < length:
             return .failed(
-                LoadError(.bodyFailed, message: "the body ended after \(total) of the \(length) bytes that were declared for it"))
+                LoadError(.bodyFailed, message: "the body ended after \(total) of its \(length) declared bytes"))
         case .bytes, .end, .wait, .failed: return answer
         }
     }

@@ -49,7 +49,8 @@ extension RedirectPolicy {
         case .follow: break
         case .manual: return nil
         case .error:
-            throw LoadError(.badRedirect, message: "redirected to \(proposed.url.shortDescription), but redirects are errors here")
+            throw LoadError(
+                .badRedirect, message: "redirected to \(proposed.url.shortDescription), but the redirect policy forbids redirects")
         }
         guard count < limit else {
             throw LoadError(
@@ -58,7 +59,7 @@ extension RedirectPolicy {
         }
         // SEC-03
         guard allows(proposed.url, from: current.url) else {
-            let reason = "no redirect from '\(current.url.scheme):' may lead there; load that URL itself if it is wanted"
+            let reason = "a redirect from '\(current.url.scheme):' may not lead there; load that URL directly if you want it"
             throw LoadError(
                 .badRedirect, message: "the redirect to \(proposed.url.shortDescription) was refused: \(reason)",
                 cause: LoadError(.unsupportedScheme, message: reason))
@@ -80,14 +81,14 @@ extension RedirectPolicy {
         case (_, .error):
             return LoadError(
                 .badRedirect,
-                message: "\(response.url.shortDescription) answered with a redirect (\(status.code)), but redirects are errors here")
+                message: "\(response.url.shortDescription) sent a redirect (\(status.code)), but the redirect policy forbids redirects")
         case (.malformed(let problem), .follow):
             return LoadError(
-                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)",
+                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) can't be followed: \(problem)",
                 cause: LoadError(.badURL, message: problem))
         case (.ambiguous(let problem), .follow):
             return LoadError(
-                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)")
+                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) can't be followed: \(problem)")
         }
     }
 

@@ -27,7 +27,7 @@ package enum RedirectTarget: Sendable {
             return
         }
         guard values.allSatisfy({ $0 == location }) else {
-            self = .ambiguous("its Location is given \(values.count) times, with several values")
+            self = .ambiguous("it has \(values.count) Location fields with different values")
             return
         }
         do throws(URLSyntaxError) {

@@ -15,7 +15,7 @@ public struct HandlerCandidate: Hashable, Sendable {
         var reason: String {
             switch self {
             case .cannotInit: "refused it"
-            case .ownRequest: "is the handler that asks for it, and is not asked for its own request"
+            case .ownRequest: "made this request, and a handler does not get its own requests"
             case .unavailable(let message): "is not available: \(message)"
             }
         }

@@ -120,7 +120,7 @@ final class DelegateClient: ProtocolClient {
     }
 
     private static func released(_ request: Request) -> LoadError {
-        LoadError(.cancelled, message: "the task for which \(request.url.shortDescription) was to be loaded has been released")
+        LoadError(.cancelled, message: "the task that loads \(request.url.shortDescription) has been released")
     }
 
     /// A delegate that returns `.stopped` cancels the load, as any other caller does.

@@ -61,7 +61,7 @@ extension LoadTask {
                 .limitExceeded,
                 message:
                     "more than \(DelegateEventQueue.mostEvents) events of \(originalRequest.url.shortDescription) wait for its delegate; "
-                    + "return from its calls sooner, or cancel a suspended task"))
+                    + "return sooner from calls of the delegate, or cancel a suspended task"))
     }
 
     /// Does what ``notifyDelegate(_:)`` does, for a nested load. Its events come at any time, also between two pieces
@@ -156,7 +156,7 @@ extension LoadTask {
             return (ended, wasOpen)
         }
         for inner in ended.reversed() {
-            let error = LoadError(.cancelled, message: "the load around \(inner.originalRequest.url.shortDescription) has ended")
+            let error = LoadError(.cancelled, message: "the parent load of \(inner.originalRequest.url.shortDescription) has ended")
             delegate.loadTask(self, inner: inner, didEndWith: error)
         }
         return wasOpen

@@ -202,9 +202,8 @@ public final class LoadTask: Sendable {
         guard !NonBlockingThreads.includeCurrent else {
             throw LoadError(
                 .noResources,
-                message:
-                    "\(originalRequest.url.shortDescription) can't be waited for inside a call of a load, on the thread of an event loop; "
-                    + "be called on DeliveryQueue.background, wait in another thread, or await it")
+                message: "can't wait for \(originalRequest.url.shortDescription) inside a call of a load, on the thread of an event loop; "
+                    + "use DeliveryQueue.background, wait on another thread, or use await")
         }
         try LoadWorker.waiting { () throws(LoadError) in
             if !isSafe { resume() }
@@ -321,7 +320,7 @@ extension LoadTask {
             return end(
                 with: LoadError(
                     .bodyFailed,
-                    message: "the redirect to \(request.url.shortDescription) asks for the body again, and it can be read only once",
+                    message: "the redirect to \(request.url.shortDescription) needs the body again, but the body can be read only once",
                     remedy: .sendRepeatableBody))
         }
         var request = request
@@ -378,14 +377,15 @@ extension LoadTask {
                 LoadError(
                     .nestedTooDeep,
                     message:
-                        "\(request.url.shortDescription) lies in \(inner.nestingDepth) other loads; the limit is \(limit): take layers off"),
+                        "\(request.url.shortDescription) is nested in \(inner.nestingDepth) loads; the limit is \(limit); remove layers"),
                 client: client)
         }
         // NEST-01
         inner.visitedHandlers = visitedHandlers(of: outer, and: request)
         let load = NestedLoad(inner, outer: self, client: client)
         guard machine.withLock({ $0.adopt(load) }) else {
-            return FailedLoad(LoadError(.cancelled, message: "the load around \(request.url.shortDescription) has ended"), client: client)
+            return FailedLoad(
+                LoadError(.cancelled, message: "the parent load of \(request.url.shortDescription) has ended"), client: client)
         }
         return load
     }

@@ -90,7 +90,7 @@ public final class Loader: Sendable {
         guard request.cachePolicy != .onlyCached else {
             throw LoadError(
                 .notOffered,
-                message: "\(request.url.shortDescription) was to come from the cache only, and there is no cache yet; allow loading it")
+                message: "\(request.url.shortDescription) must come from the cache, and there is no cache yet; use another cache policy")
         }
         let excluded = failed.map(\.deferred)
         if let finding = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return finding }
@@ -113,7 +113,7 @@ public final class Loader: Sendable {
         }
         let candidates = handlerCandidates(for: request)
         let asked = candidates.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
-        let remedy = candidates.contains { $0.refusal == .ownRequest } ? "; let it open another URL inside" : ""
+        let remedy = candidates.contains { $0.refusal == .ownRequest } ? "; use another URL for the nested load" : ""
         return LoadError(
             .unsupportedScheme,
             message:

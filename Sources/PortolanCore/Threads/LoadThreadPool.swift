@@ -318,7 +318,7 @@ public final class LoadThreadPool: Sendable {
         guard isLeft else {
             throw LoadError(
                 .noResources,
-                message: "\(Self.mostWaiting) calls of loads wait for other loads already; wait for fewer at once, or await them")
+                message: "\(Self.mostWaiting) calls of loads already wait for other loads; wait for fewer loads at once, or use await")
         }
         if isWaitedFor { takeUpWaiting() }
     }

@@ -119,7 +119,7 @@ public final class LoadWaiter: Sendable {
             if let bell = state.bell { return bell }
             let bell = Self.bells.withLock { $0.popLast() } ?? eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
             guard bell >= 0 else {
-                throw LoadError(.noResources, message: "no thread can wait: \(LoadError.text(of: errno)); close some files")
+                throw LoadError(.noResources, message: "the thread can't wait: \(LoadError.text(of: errno)); close some files")
             }
             state.bell = bell
             // The end or the wake-up came before there was a bell.

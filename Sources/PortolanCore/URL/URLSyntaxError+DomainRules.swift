@@ -11,7 +11,7 @@ extension URLSyntaxError.Rule {
         "the host holds a character that no internationalised domain name may hold, or bytes that are not UTF-8",
         "remove or replace the character")
     public static let domainInvalidPunycode = Self(
-        "domain-to-ASCII-punycode", "a label of the host starts with xn-- but is not the Punycode of a text beyond ASCII",
+        "domain-to-ASCII-punycode", "a label of the host starts with xn-- but is not the Punycode of non-ASCII text",
         "correct the label, or write it in Unicode")
     public static let domainUnmappedPunycode = Self(
         "domain-to-ASCII-unmapped", "an xn-- label of the host decodes to a text that no domain name may hold in this form",
@@ -22,7 +22,7 @@ extension URLSyntaxError.Rule {
         "domain-to-ASCII-joiner", "a label of the host holds a zero-width joiner or non-joiner where it has no effect", "remove it")
     public static let domainMixedDirections = Self(
         "domain-to-ASCII-bidi",
-        "a label of a host with text from right to left mixes directions, or starts or ends with a character that it may not",
+        "a label of a host with right-to-left text mixes directions, or starts or ends with a character that is not allowed there",
         "write each label in one direction, starting with a letter and ending with a letter or digit")
     public static let domainTooLong = Self(
         "domain-to-ASCII-length", "the host is not plain ASCII, and it or its xn-- form is longer than \(IDNA.longestDomain) bytes",

@@ -12,7 +12,7 @@ extension URLSyntaxError.Rule {
         "missing-scheme-non-relative-URL", "it does not start with a scheme and there is no base URL to resolve it against",
         "start it with a scheme such as https:")
     public static let relativeToOpaquePath = Self(
-        "relative-to-opaque-path", "it is relative, and its base URL has no hierarchy of paths",
+        "relative-to-opaque-path", "it is relative, and its base URL has no hierarchical path",
         "write the whole URL, or only a #fragment")
 
     public static let hostMissing = Self("host-missing", "the host is missing", "write a host after the //")

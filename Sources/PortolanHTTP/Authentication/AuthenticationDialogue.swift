@@ -92,16 +92,15 @@ struct AuthenticationDialogue {
                 return .fail(
                     LoadError(
                         .authenticationRequired,
-                        message: "every way to authenticate that \(QuotedText(peer.host)) offers was rejected; answer one with a credential"
-                    ))
+                        message: "the delegate rejected every authentication method of \(QuotedText(peer.host)); use a credential"))
             }
             failures = (next, 0)
             return .ask(self.question(next))
         case .cancel:
             return .fail(
                 LoadError(
-                    .authenticationCancelled, message: "the question of \(QuotedText(peer.host)) for a user name and password was cancelled"
-                ))
+                    .authenticationCancelled,
+                    message: "the challenge of \(QuotedText(peer.host)) for a user name and password was cancelled"))
         }
     }
 
@@ -111,8 +110,7 @@ struct AuthenticationDialogue {
                 LoadError(
                     .authenticationRequired,
                     message:
-                        "\(QuotedText(peer.host)) asks for a user name and password, and the answer was \(credential); answer with a password"
-                ))
+                        "\(QuotedText(peer.host)) asks for a user name and password, but the credential is \(credential); use a password"))
         }
         do throws(LoadError) {
             try question.offer.check(credential)

@@ -23,7 +23,7 @@ extension HTTPLoad: HTTPTransaction {
     private func isExpected() -> Bool {
         guard case .evaluatingTrust(let stream, _) = state else { return true }
         cancelOpenChallenge()
-        fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
+        fail(LoadError(.badResponse, message: "\(key) sent a response before the request"))
         stream.cancel(self)
         return false
     }

@@ -245,7 +245,7 @@ extension LoadError {
     fileprivate static func bodyCannotBeSentAgain(to key: ConnectionKey, after error: LoadError?) -> LoadError {
         let why = error.map { ": \($0.message)" } ?? ""
         return LoadError(
-            .bodyFailed, message: "the body has to be sent to \(key) again, and can't be read twice; give a rewindable one\(why)",
+            .bodyFailed, message: "the body has to be sent to \(key) again, but can be read only once; give a rewindable one\(why)",
             cause: error)
     }
 }

@@ -114,6 +114,6 @@ private final class PartsClient: ProtocolClient, @unchecked Sendable {
     func didReceive(_ challenge: AuthenticationChallenge) {}
     func didCancel(_ challenge: AuthenticationChallenge) {}
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.notOffered, message: "no loads inside this one"), client: client)
+        FailedLoad(LoadError(.notOffered, message: "this client makes no nested loads"), client: client)
     }
 }

@@ -100,8 +100,7 @@ package struct MultipartReplacement: BodyTransform {
         guard responses?.hasMadeOne == true else {
             throw LoadError(
                 .badResponse,
-                message:
-                    "the multipart/x-mixed-replace body ended before the data of a first part: load it again, or have its server checked")
+                message: "the multipart/x-mixed-replace body ended before the data of its first part; load it again, or check its server")
         }
         guard case .body = place else { return .keepGoing }
         return deliverHeld(scanners[0].takeHeld(), to: client)

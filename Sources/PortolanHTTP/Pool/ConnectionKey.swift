@@ -36,7 +36,7 @@ extension ConnectionKey {
     init(_ request: Request, proxies: ProxySelection) throws(LoadError) {
         let url = request.url
         guard let host = url.host, !host.isEmpty, let port = url.effectivePort else {
-            throw LoadError(.badURL, message: "\(url.shortDescription) names no host; write one behind the two slashes")
+            throw LoadError(.badURL, message: "\(url.shortDescription) names no host; write one after the two slashes")
         }
         let isAddress = host.first == "["
         self.init(

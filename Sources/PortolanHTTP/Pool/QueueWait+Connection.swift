@@ -35,10 +35,10 @@ extension QueueWait.Explanation {
         let why =
             switch reason {
             case .connections:
-                "all that may be open are in use or being opened, "
-                    + "\(max(1, limits.perHost)) to one origin and \(max(1, limits.total)) in all"
-            case .sharedConnection: "one that may carry all loads is being opened"
-            case .streams: "its server takes no more requests at once (SETTINGS_MAX_CONCURRENT_STREAMS)"
+                "all allowed connections are in use or being opened "
+                    + "(\(max(1, limits.perHost)) per origin, \(max(1, limits.total)) in total)"
+            case .sharedConnection: "a connection that may carry all loads is being opened"
+            case .streams: "the server allows no more requests at once (SETTINGS_MAX_CONCURRENT_STREAMS)"
             }
         let time = limits.queueTimeout.map { " within \($0)" } ?? ""
         self.init(

@@ -70,7 +70,7 @@ private struct LoadReading {
     private mutating func begin(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         if let unended = current { exchanges.append(unended) }
         let method = try event.required("method")
-        guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is no method") }
+        guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is not a method") }
         var exchange = Exchange(name, try event.required("url").url(), began: began + time / .seconds(1))
         exchange.bodyLength = try event["bodyBytes"]?.count().map(Int64.init)
         if let body = event["body"] { exchange.note(sent: .bytes(try body.base64())) }
@@ -89,7 +89,7 @@ private struct LoadReading {
             exchange.bodyLength = bodyLength
             begin(exchange, at: start)
         }
-        guard current != nil else { throw event.problem("stands where no load has begun, or after its end") }
+        guard current != nil else { throw event.problem("comes before a load begins, or after its end") }
     }
 
     private mutating func note(_ happening: Exchange.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
@@ -106,7 +106,7 @@ private struct LoadReading {
 
     private mutating func noteRedirect(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
-        guard var exchange = current, !hasResponse else { throw event.problem("stands after the response") }
+        guard var exchange = current, !hasResponse else { throw event.problem("comes after the response") }
         let target = try event.required("url").url()
         let response = try head(event)
         exchange.note(.redirect(to: target, response), at: max(.zero, time - start))
@@ -118,7 +118,7 @@ private struct LoadReading {
 
     private mutating func noteInterim(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
-        guard !hasResponse else { throw event.problem("stands after the response") }
+        guard !hasResponse else { throw event.problem("comes after the response") }
         try note(.interim(try head(event)), event, at: time)
     }
 
@@ -131,13 +131,13 @@ private struct LoadReading {
     /// Like ``open(for:)``, for events after a response.
     private mutating func openBody(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         try open(for: event)
-        guard hasResponse else { throw event.problem("stands before the response") }
-        guard !hasTrailers else { throw event.problem("stands after the trailers") }
+        guard hasResponse else { throw event.problem("comes before the response") }
+        guard !hasTrailers else { throw event.problem("comes after the trailers") }
     }
 
     private mutating func noteResponse(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
-        guard !hasTrailers else { throw event.problem("stands after the trailers") }
+        guard !hasTrailers else { throw event.problem("comes after the trailers") }
         var response = try head(event)
         let mime = try event["mime"]?.text()
         response.mimeType = mime.flatMap { MIMEType(parsing: $0) }
@@ -156,7 +156,7 @@ private struct LoadReading {
         try openBody(for: event)
         let kept = try event["base64"]?.base64() ?? []
         let count = try event.required("bytes").count() ?? 0
-        guard kept.count <= count else { throw event.problem("has more bytes than it says") }
+        guard kept.count <= count else { throw event.problem("has more bytes than its 'bytes' member says") }
         // Both numbers are below 9e15, so the sum does not overflow.
         byteCount += count
         guard byteCount < 9_000_000_000_000_000 else { throw event.problem("makes the body 9e15 bytes or more") }
@@ -167,13 +167,13 @@ private struct LoadReading {
         let message = try event["message"]?.text() ?? "the load failed"
         // A failure without a code means that the caller ended the load.
         guard let code = event["code"] else { return .brokenOff(message) }
-        guard let error = LoadError(named: try code.text(), message: message) else { throw code.problem("is no code of an error") }
+        guard let error = LoadError(named: try code.text(), message: message) else { throw code.problem("is not an error code") }
         return .failed(error)
     }
 
     /// Reads status and fields.
     private func head(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Response {
-        guard let url = current?.url else { throw event.problem("stands where no load has begun, or after its end") }
+        guard let url = current?.url else { throw event.problem("comes before a load begins, or after its end") }
         var response = Response(url: try event["url"]?.url() ?? url)
         if try event["event"]?.text() == "redirect" { response.url = url }
         response.fields = try event.listedFields()

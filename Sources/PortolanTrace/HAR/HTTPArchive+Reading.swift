@@ -50,7 +50,7 @@ extension HTTPArchive {
     private static func request(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange {
         let request = try entry.required("request")
         let (name, text) = (try request.required("method"), try request.required("url"))
-        guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is no method") }
+        guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is not a method") }
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because replay does not use the time
         var exchange = Exchange(method, try text.url(), began: began)
         exchange.fields = try request.fields(isOwn: isOwn)
@@ -83,7 +83,7 @@ extension HTTPArchive {
         if isOwn { return comment.map { .brokenOff($0) } ?? .finished }
         let url = try entry["request"]?["url"]?.text() ?? ""
         guard status == 0, comment != nil || url.lowercased().hasPrefix("http") else { return .finished }
-        return .failed(LoadError(.connectionLost, message: comment ?? "the recording has no answer, nor says why"))
+        return .failed(LoadError(.connectionLost, message: comment ?? "the recording has no response, and no reason why"))
     }
 
     /// Returns the times of the response and of the end, relative to the start of the exchange.

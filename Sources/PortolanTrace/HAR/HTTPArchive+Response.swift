@@ -51,7 +51,7 @@ extension ErrorLocation {
         do throws(URLSyntaxError) {
             return try URLRecord(parsing: told, relativeTo: url)
         } catch {
-            throw problem("has a redirectURL that is none: \(error)")
+            throw problem("has a redirectURL that is not a URL: \(error)")
         }
     }
 

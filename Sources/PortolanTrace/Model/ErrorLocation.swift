@@ -29,7 +29,7 @@ struct ErrorLocation {
     func refuseDuplicates(of names: [String]) throws(Problem) {
         guard case .object(let members) = value else { return }
         for name in names where members.count(where: { $0.isNamed(name) }) > 1 {
-            throw self[name]?.problem("stands more than once in its object; keep one") ?? problem("has several '\(name)'; keep one")
+            throw self[name]?.problem("occurs more than once in its object; keep one") ?? problem("has several '\(name)'; keep one")
         }
     }
 
@@ -52,7 +52,7 @@ struct ErrorLocation {
 
     func url() throws(Problem) -> URLRecord {
         let text = try text()
-        do throws(URLSyntaxError) { return try URLRecord(parsing: text) } catch { throw problem("is no URL: \(error)") }
+        do throws(URLSyntaxError) { return try URLRecord(parsing: text) } catch { throw problem("is not a URL: \(error)") }
     }
 
     /// Decodes base64, also with line breaks, without padding, and in the URL-safe alphabet (RFC 4648 §5).
@@ -67,13 +67,13 @@ struct ErrorLocation {
             }
         }
         while digits.count % 4 > 1 { digits.append(UInt8(ascii: "=")) }
-        guard let data = Data(base64Encoded: Data(digits)) else { throw problem("is no base64") }
+        guard let data = Data(base64Encoded: Data(digits)) else { throw problem("is not base64") }
         return Array(data)
     }
 
     /// Reads the digest of a sent body.
     func largeBody(of length: ErrorLocation?) throws(Problem) -> SentBody {
-        guard let digest = SHA256Digest(text: try text()) else { throw problem("is no SHA-256") }
+        guard let digest = SHA256Digest(text: try text()) else { throw problem("is not a SHA-256 digest") }
         return .large(length: Int64(try length?.count() ?? 0), digest)
     }
 

@@ -81,7 +81,7 @@ extension HTTPField {
 extension HTTPFields {
     /// Why a recorded field is rejected, as words for a message.
     enum Unfitness: String, Error {
-        case isNoField = "is no field that HTTP could have"
+        case isNoField = "is not a valid HTTP field"
         case isOneTooMany = "is one of more than 10000 fields"
     }
 

@@ -46,7 +46,7 @@ public struct Recording: Sendable {
     /// - Complexity: linear in the length of the file.
     public init(parsing bytes: [UInt8]) throws(RecordingError) {
         guard bytes.count <= Self.largestFile else {
-            throw RecordingError("it has \(bytes.count) bytes, and \(Self.largestFile) are the limit; split it")
+            throw RecordingError("it has \(bytes.count) bytes, and the limit is \(Self.largestFile); split it")
         }
         let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         do throws(JSONError) {

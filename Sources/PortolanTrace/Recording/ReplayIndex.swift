@@ -113,9 +113,9 @@ struct ReplayIndex {
 
     /// Returns the error for a request without a recorded response. Its message names similar requests.
     func absence(of request: Request) -> LoadError {
-        var message = "the recording has no answer to \(request.method.rawValue) \(request.url.shortDescription)"
+        var message = "the recording has no response to \(request.method.rawValue) \(request.url.shortDescription)"
         if !indices(request.method, request.url).isEmpty {
-            message += " with this body; the same request with another one is in it"
+            message += " with this body; it has the same request with another body"
         } else {
             var near: [(key: Key, common: Int)] = []
             for (key, indices) in places {
@@ -126,7 +126,9 @@ struct ReplayIndex {
             let names = near.prefix(3).compactMap { key, _ in
                 places[key]?.first.map { "\(key.method.rawValue) \(exchanges[$0].url.shortDescription)" }
             }
-            message += names.isEmpty ? ", nor to anything near it; it has \(exchanges.count)" : "; it has \(names.joined(separator: ", "))"
+            message +=
+                names.isEmpty
+                ? " or to a similar request (recorded exchanges: \(exchanges.count))" : "; it has \(names.joined(separator: ", "))"
         }
         return LoadError(.notFound, message: message)
     }

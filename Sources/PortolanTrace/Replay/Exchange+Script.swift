@@ -44,7 +44,7 @@ extension Exchange {
 
     private var incompleteness: LoadError {
         LoadError(
-            .truncated, message: "the recording of \(url.shortDescription) is not whole: \(gap ?? "its end is missing"); record it anew")
+            .truncated, message: "the recording of \(url.shortDescription) is incomplete: \(gap ?? "its end is missing"); record it again")
     }
 
     /// The length that each response may announce: the number of its body bytes, or also a larger number if a failure

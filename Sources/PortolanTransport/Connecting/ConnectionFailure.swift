@@ -32,6 +32,6 @@ extension LoadError {
     package static func cutOff(_ peer: TLSPeer, _ cause: SocketError?, saidBy speaker: TLSPeer) -> LoadError {
         if let error = alert(from: speaker, cause) { return error }
         let reason = cause?.reason.map { ": \($0)" } ?? ""
-        return LoadError(.connectionLost, message: "the connection to \(peer) ended before the answer did\(reason); try again")
+        return LoadError(.connectionLost, message: "the connection to \(peer) ended before the response did\(reason); try again")
     }
 }

@@ -119,7 +119,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
         LoadError(
             .socksFailed,
             message:
-                "host '\(endpoint.peer.host)' was not found: \(reason); check its spelling, or have the proxy find it (socks5h in place of socks5)"
+                "host '\(endpoint.peer.host)' was not found: \(reason); check its spelling, or let the proxy find it (socks5h instead of socks5)"
         )
     }
 }

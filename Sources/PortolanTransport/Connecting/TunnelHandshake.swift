@@ -54,7 +54,7 @@ final class TunnelHandshake: ByteConnectionReceiver {
     }
 
     private var spokeFirst: LoadError {
-        LoadError(proxy.failureCode, message: "\(proxy) sent bytes after its answer before anything was sent through it")
+        LoadError(proxy.failureCode, message: "the proxy \(proxy) sent bytes after its response, before the client sent any")
     }
 
     private func finish(_ result: Result<Void, LoadError>) {

@@ -135,7 +135,7 @@ extension TLSHandshake: TLSHandshakeDriver {
     }
 
     func peerClosed() {
-        let moment = if case .asking = step { "while a question about it waited for an answer" } else { "in the TLS handshake" }
+        let moment = if case .asking = step { "while a challenge waited for a decision" } else { "in the TLS handshake" }
         finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) closed the connection \(moment); try again")))
     }
 
@@ -147,7 +147,7 @@ extension TLSHandshake: TLSHandshakeDriver {
         guard evidence == nil else { return complete(session) }
         // A resumed session shows no certificates.
         guard let ticket, session.isResumed else {
-            return finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) showed no certificate")))
+            return finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) sent no certificate")))
         }
         askTrust(ticket.evidence) { [self] in complete(session) }
     }
@@ -232,14 +232,15 @@ extension TLSHandshake: TLSSessionDelegate {
                 finish(
                     .refused(
                         LoadError(
-                            .authenticationRequired, message: "\(peer.quotedHost) wants a client certificate, and was to get none",
+                            .authenticationRequired,
+                            message: "\(peer.quotedHost) wants a client certificate, but the challenge was rejected",
                             remedy: .giveClientCertificate)))
             case .cancel:
                 finish(
                     .refused(
                         LoadError(
                             .authenticationCancelled,
-                            message: "the question for a client certificate for \(peer.quotedHost) was answered with cancel")))
+                            message: "the challenge for a client certificate for \(peer.quotedHost) was cancelled")))
             }
         }
     }

@@ -51,7 +51,7 @@ package struct TLSError: Error, Hashable {
         }
         guard let remedy else { return LoadError(.secureConnectionFailed, message: message) }
         if isOfProxy, remedy == .giveClientCertificate {
-            let advice = "a client certificate is shown to servers only, so use a proxy that needs none"
+            let advice = "client certificates are sent only to servers, so use a proxy that needs none"
             return LoadError(.secureConnectionFailed, message: "\(message); \(advice)")
         }
         return LoadError(.secureConnectionFailed, message: message, remedy: remedy)
@@ -64,14 +64,14 @@ package struct TLSError: Error, Hashable {
             return Self.words(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
         }
         guard library == ERR_LIB_SSL else { return libraryWords }
-        if isPlainAnswer { return "what it answers is not TLS" }
+        if isPlainAnswer { return "its response is not TLS" }
         return switch reason {
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE: Self.versionWords
         case SSL_R_NO_CIPHERS_AVAILABLE, SSL_R_UNKNOWN_CIPHER_RETURNED, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_DH_KEY_TOO_SMALL,
             SSL_R_WRONG_SIGNATURE_TYPE, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
-            "it found no version, cipher and certificate that both sides take (\(DisplayText.line(text)))"
+            "it found no version, cipher and certificate that both sides support (\(DisplayText.line(text)))"
         case SSL_R_CERTIFICATE_VERIFY_FAILED: "its certificate was not accepted"
-        case SSL_R_NO_RENEGOTIATION: "it asked to negotiate again, which is off"
+        case SSL_R_NO_RENEGOTIATION: "it asked for renegotiation, which is disabled"
         default: libraryWords
         }
     }
@@ -97,7 +97,7 @@ package struct TLSError: Error, Hashable {
         return words == Self.versionWords ? .allowTLSVersions : nil
     }
 
-    private static let versionWords = "it speaks none of the versions of TLS that are allowed here"
+    private static let versionWords = "it supports none of the allowed TLS versions"
 
     /// An alert about the client's certificate. If the client has sent none, a server with TLS up to 1.2 sends
     /// handshake_failure (RFC 5246 §7.4.6), and some servers report a bad certificate.
@@ -107,11 +107,11 @@ package struct TLSError: Error, Hashable {
         case SSL_AD_CERTIFICATE_REQUIRED: (name, words) = ("certificate_required", Self.missingWords)
         case SSL_AD_NO_CERTIFICATE: (name, words) = ("no_certificate", Self.missingWords)
         case SSL_AD_BAD_CERTIFICATE: (name, words) = ("bad_certificate", "it refused the client certificate")
-        case SSL_AD_UNSUPPORTED_CERTIFICATE: (name, words) = ("unsupported_certificate", "it refused the client certificate's kind")
+        case SSL_AD_UNSUPPORTED_CERTIFICATE: (name, words) = ("unsupported_certificate", "it refused the type of the client certificate")
         case SSL_AD_CERTIFICATE_REVOKED: (name, words) = ("certificate_revoked", "the client certificate is revoked")
         case SSL_AD_CERTIFICATE_EXPIRED: (name, words) = ("certificate_expired", "the client certificate has expired")
         case SSL_AD_CERTIFICATE_UNKNOWN: (name, words) = ("certificate_unknown", "it refused the client certificate")
-        case SSL_AD_UNKNOWN_CA: (name, words) = ("unknown_ca", "it does not know who issued the client certificate")
+        case SSL_AD_UNKNOWN_CA: (name, words) = ("unknown_ca", "it does not know the issuer of the client certificate")
         case SSL_AD_ACCESS_DENIED: (name, words) = ("access_denied", "it refused the client certificate")
         case SSL_AD_HANDSHAKE_FAILURE where lacksClientCertificate: (name, words) = ("handshake_failure", Self.missingWords)
         default: return nil
@@ -125,7 +125,7 @@ package struct TLSError: Error, Hashable {
     private static func words(ofAlert alert: CInt) -> String? {
         switch alert {
         case SSL_AD_PROTOCOL_VERSION: versionWords
-        case SSL_AD_HANDSHAKE_FAILURE: "it found no version, cipher and certificate that both sides take (alert handshake_failure)"
+        case SSL_AD_HANDSHAKE_FAILURE: "it found no version, cipher and certificate that both sides support (alert handshake_failure)"
         case SSL_AD_INSUFFICIENT_SECURITY: "it found no cipher that is strong enough for it (alert insufficient_security)"
         case SSL_AD_UNRECOGNIZED_NAME: "it serves no host of that name (alert unrecognized_name); check the address"
         case SSL_AD_NO_APPLICATION_PROTOCOL: "it speaks none of the protocols that were offered (alert no_application_protocol)"

@@ -53,9 +53,9 @@ struct ConnectNegotiation: TunnelNegotiation {
     private func refusal(_ head: ResponseHead) -> LoadError {
         let code = String(head.status)
         let line = String(repeating: "0", count: max(0, 3 - code.utf8.count)) + code + (head.reason.isEmpty ? "" : " \(head.reason)")
-        let start = "the proxy \(proxy) made no tunnel to \(target) and answered \(QuotedText(line))"
+        let start = "the proxy \(proxy) refused a tunnel to \(target) with \(QuotedText(line))"
         guard head.status == 407 else {
-            return LoadError(.tunnelFailed, message: "\(start); ask whoever runs it, or except the host from the proxy")
+            return LoadError(.tunnelFailed, message: "\(start); ask its operator, or exclude the host from the proxy")
         }
         let offers = AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields)
         let cause = ProxyChallenge(offers: offers)

@@ -34,7 +34,7 @@ extension Proxy {
         guard !hostText.isEmpty, hostText.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !hostText.contains(where: { "\\%@".contains($0) }),
             let url = try? URLRecord(parsing: "http://\(hostText)/"), let host = url.host
         else {
-            throw LoadError(.proxyNotFound, message: "\(shown), where no valid host stands; write [scheme://][user:password@]host[:port]")
+            throw LoadError(.proxyNotFound, message: "\(shown), which has no valid host; write [scheme://][user:password@]host[:port]")
         }
         self.init(
             kind: kind, isSecure: scheme == "https", host: String(host.first == "[" ? host.dropFirst().dropLast() : host),
@@ -55,7 +55,7 @@ extension Proxy {
             throw LoadError(
                 .notOffered, message: "\(shown), a proxy of SOCKS version 4, which Portolan does not speak; use socks5 or socks5h")
         default:
-            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is that of no proxy; use http, https, socks5 or socks5h")
+            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is not a proxy scheme; use http, https, socks5 or socks5h")
         }
     }
 
@@ -70,7 +70,7 @@ extension Proxy {
         guard let colon = text[afterAddress...].lastIndex(of: ":") else { return (text, nil) }
         let digits = text[text.index(after: colon)...]
         guard digits.utf8.allSatisfy(\.isDecimalDigit), digits.isEmpty || (1...65_535).contains(Int(digits) ?? 0) else {
-            throw LoadError(.proxyNotFound, message: "\(shown), whose port is no number from 1 to 65535; write one behind the colon")
+            throw LoadError(.proxyNotFound, message: "\(shown), whose port is not a number from 1 to 65535; write one after the colon")
         }
         return (text[..<colon], Int(digits))
     }

@@ -108,7 +108,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
             guard loginMessage == nil else {
                 throw LoadError(
                     .socksFailed,
-                    message: "the proxy \(proxy) wants another way to authenticate than by password; use a proxy without that")
+                    message: "the proxy \(proxy) wants an authentication method other than a password; use another proxy")
             }
             throw challenge("wants a user name and password")
         default: throw malformed("it chose the method \(method), which was not offered")
@@ -149,7 +149,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
     private func malformed(_ what: String) -> LoadError {
         LoadError(
             .socksFailed,
-            message: "the proxy \(proxy) does not answer as SOCKS5 does: \(what); check that host and port are those of a SOCKS5 proxy")
+            message: "the proxy \(proxy) does not speak SOCKS5: \(what); check that host and port are those of a SOCKS5 proxy")
     }
 
     private func challenge(_ what: String, isRefusal: Bool = false) -> LoadError {

@@ -14,8 +14,8 @@ struct SOCKS5Reply: Error, Equatable {
         case 4: "host unreachable"
         case 5: "connection refused"
         case 6: "time to live expired"
-        case 7: "it does not know how to connect"
-        case 8: "it does not know that type of address"
+        case 7: "it does not support the command CONNECT"
+        case 8: "it does not support that type of address"
         default: "an unknown reason (\(code))"
         }
     }

@@ -37,7 +37,7 @@ final class SocketPoller: @unchecked Sendable {  // … because any thread may u
         unsafe events = .allocate(capacity: 256)
         unsafe events.initialize(repeating: epoll_event())
         guard bell >= 0, descriptor >= 0, change(EPOLL_CTL_ADD, bell, .read, Self.bellMark) else {
-            throw LoadError(.noResources, message: "sockets can't be waited for: \(LoadError.text(of: errno)); close some files")
+            throw LoadError(.noResources, message: "can't wait for sockets: \(LoadError.text(of: errno)); close some files")
         }
     }
 

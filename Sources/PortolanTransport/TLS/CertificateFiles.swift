@@ -53,7 +53,7 @@ enum CertificateFiles {
     /// Reads one certificate in DER.
     static func certificate(_ der: [UInt8], for purpose: Purpose) throws(LoadError) -> Certificate {
         guard !der.isEmpty, der.count <= limit, let certificate = Certificate(der: der) else {
-            throw unusable(purpose.code, "\(purpose.words) is no certificate in DER")
+            throw unusable(purpose.code, "\(purpose.words) is not a certificate in DER")
         }
         return certificate
     }
@@ -66,7 +66,7 @@ enum CertificateFiles {
         let text = isPEM(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
         // A DER file contains only one object.
         guard text?.contains("PRIVATE KEY-----") ?? !hasCertificate else {
-            throw LoadError(.clientCertificateUnusable, message: "'\(path)' has no private key in it", remedy: .nameKeyFile)
+            throw LoadError(.clientCertificateUnusable, message: "'\(path)' contains no private key", remedy: .nameKeyFile)
         }
         guard let text else { return try privateKey(bytes, "the private key '\(path)'", passphrase: passphrase) }
         if let key = KeyReader.key(pem: bytes, passphrase: passphrase) { return key }
@@ -106,10 +106,10 @@ enum CertificateFiles {
             case .oldEncryption:
                 throw unusable(
                     .clientCertificateUnusable,
-                    "\(name) is encrypted in an old way that OpenSSL 3 leaves out, such as RC2; convert it with "
+                    "\(name) is encrypted in an old way that OpenSSL 3 does not support by default, such as RC2; convert it with "
                         + "'openssl pkcs12 -legacy -in OLD.p12 -out NEW.pem', and use NEW.pem")
             case .incomplete:
-                throw unusable(.clientCertificateUnusable, "\(name) has to have a certificate and its private key in it, and has not")
+                throw unusable(.clientCertificateUnusable, "\(name) has to contain a certificate and its private key, but does not")
             case .unreadable(let words): throw unusable(.clientCertificateUnusable, "\(name) can't be read: \(words)")
             }
         }
@@ -118,14 +118,14 @@ enum CertificateFiles {
     private static func certificates(in bytes: [UInt8], _ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         guard isPEM(bytes) else {
             guard !bytes.isEmpty, let certificate = Certificate(der: bytes) else {
-                let fault = bytes.isEmpty ? "is empty" : "is no certificate that can be read"
+                let fault = bytes.isEmpty ? "is empty" : "is not a readable certificate"
                 throw unusable(purpose.code, "\(purpose.words) '\(path)' \(fault); it has to be in \(purpose.formats)")
             }
             return [certificate]
         }
         let certificates = KeyReader.certificates(pem: bytes)
         guard !certificates.isEmpty else {
-            throw unusable(purpose.code, "\(purpose.words) '\(path)' has no certificate in PEM that can be read")
+            throw unusable(purpose.code, "\(purpose.words) '\(path)' contains no readable certificate in PEM")
         }
         return certificates
     }

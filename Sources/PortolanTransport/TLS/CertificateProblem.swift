@@ -68,8 +68,8 @@ enum CertificateProblem: Hashable {
         case .selfSigned: "it is self-signed"
         case .unknownAuthority(let certificate):
             certificate.isSelfIssued
-                ? "'\(certificate.subject)', who vouches for it, is not trusted here"
-                : "'\(certificate.issuer)', who issued \(certificate == leaf ? "it" : "the last of its chain"), is not known here"
+                ? "its root authority '\(certificate.subject)' is not trusted"
+                : "\(certificate == leaf ? "its issuer" : "the last issuer in its chain"), '\(certificate.issuer)', is not known"
         case .weak(let certificate, let isKey):
             "the \(isKey ? "key" : "signature") of \(certificate == leaf ? "it" : "'\(certificate.subject)' in its chain") is too weak"
         case .other(let words): words
@@ -77,7 +77,7 @@ enum CertificateProblem: Hashable {
     }
 
     private func whose(_ certificate: ServerCertificate, _ leaf: ServerCertificate?) -> String {
-        certificate == leaf ? "it" : "that of '\(certificate.subject)' in its chain"
+        certificate == leaf ? "it" : "the certificate of '\(certificate.subject)' in its chain"
     }
 
     private static func list(_ certificate: ServerCertificate) -> String {
@@ -98,9 +98,9 @@ enum CertificateProblem: Hashable {
 
     private var advice: String {
         switch self {
-        case .expired, .notYetValid: "the server needs another one, or this machine's clock is wrong"
+        case .expired, .notYetValid: "the server needs another certificate, or this machine's clock is wrong"
         case .wrongName: "check the address"
-        case .unreadable, .notForServers, .weak, .other: "the server needs another one"
+        case .unreadable, .notForServers, .weak, .other: "the server needs another certificate"
         case .selfSigned, .unknownAuthority: remedy?.words ?? ""
         }
     }

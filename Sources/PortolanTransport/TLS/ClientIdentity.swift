@@ -34,7 +34,7 @@ extension ClientIdentity: CustomStringConvertible, CustomReflectable {
     public var description: String {
         switch source {
         case .files(let certificates, let key, _): "the certificate in '\(certificates)' with the key in '\(key)'"
-        case .der(let chain, _): "a certificate with \(chain.count) in its chain, key hidden"
+        case .der(let chain, _): "a certificate (chain of \(chain.count)), key hidden"
         }
     }
 

@@ -23,7 +23,7 @@ struct LoadedIdentity: Sendable {
         }
         guard let own = chain.first else {
             throw CertificateFiles.unusable(
-                .clientCertificateUnusable, "the client identity has no certificate in its chain; give the client's own first")
+                .clientCertificateUnusable, "the client identity has no certificate in its chain; put the client's certificate first")
         }
         // In a handshake, only the failure would show the mismatch.
         guard key.belongs(to: own) else {

@@ -32,11 +32,11 @@ package final class ServerTrust {
         case .rejectProtectionSpace:
             LoadError(
                 .secureConnectionFailed,
-                message: "the certificate of \(peer.quotedHost) was rejected by this program's own check", cause: verdict)
+                message: "this program's own check rejected the certificate of \(peer.quotedHost)", cause: verdict)
         case .cancel:
             LoadError(
                 .authenticationCancelled,
-                message: "the question whether \(peer.quotedHost) is trusted was answered with cancel", cause: verdict)
+                message: "the challenge for trust in \(peer.quotedHost) was cancelled", cause: verdict)
         }
     }
 

@@ -96,7 +96,7 @@ final class TLSSession {
         delegate: any TLSSessionDelegate
     ) throws(LoadError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
-            throw LoadError(.noResources, message: "OpenSSL made no session: \(TLSError.take()?.words ?? "no reason given")")
+            throw LoadError(.noResources, message: "OpenSSL can't make a session: \(TLSError.take()?.words ?? "no reason given")")
         }
         unsafe self.ssl = ssl
         self.context = context

@@ -23,7 +23,7 @@ import Testing
         let request = try Request("x://h/", method: .put, body: Self.oneTimeBody())
         let error = try await #require(throws: LoadError.self) { try await loader(Self.reader).data(for: request) }
         #expect(error.code == .bodyFailed)
-        #expect(error.message.hasPrefix("the redirect to 'x://h/b' asks for the body again, and it can be read only once"))
+        #expect(error.message.hasPrefix("the redirect to 'x://h/b' needs the body again, but the body can be read only once"))
     }
 
     @Test func rewindableBodyIsSentAgain() async throws {

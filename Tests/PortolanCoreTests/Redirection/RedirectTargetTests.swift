@@ -26,7 +26,7 @@ import Testing
         let loader = loader(Self.responding(status, locations))
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x://h/") }
         #expect(error.code == .badRedirect)
-        #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' leads nowhere: "), "\(error)")
+        #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' can't be followed: "), "\(error)")
     }
 
     /// The bytes may or may not be UTF-8.

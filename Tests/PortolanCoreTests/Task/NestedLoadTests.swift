@@ -23,7 +23,7 @@ import Testing
         let error = try await #require(throws: LoadError.self) { try await loader(Relay(strips: false)).data(from: "relay:x") }
         #expect(error.code == .unsupportedScheme)
         #expect(error.message.contains("own request"))
-        #expect(error.message.hasSuffix("; let it open another URL inside"))
+        #expect(error.message.hasSuffix("; use another URL for the nested load"))
     }
 
     /// The redirect policy uses the inner request.

@@ -28,7 +28,8 @@ import Testing
         server.start(transaction)
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.reset(11))
         #expect(
-            transaction.error?.message == "https://example.org ended the answer with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
+            transaction.error?.message
+                == "https://example.org ended the response with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
     }
 
     @Test func streamsAfterTheLastOfAGoAwayCountAsNotProcessed() throws {
@@ -204,7 +205,7 @@ import Testing
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
-        #expect(transaction.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
+        #expect(transaction.error?.message == "https://example.org does not speak HTTP/2; check the port, or ask for HTTP/1.1")
     }
 
     /// The unread bytes are frames, on an idle connection and on one in use. The end of the connection is detected

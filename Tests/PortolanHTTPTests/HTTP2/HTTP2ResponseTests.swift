@@ -100,8 +100,8 @@ import Testing
         server.send(update + update)
         #expect(server.resetCode() == 3)
         #expect(
-            transaction.error?.description == "https://example.org gave a window of a size that no window has "
-                + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile")
+            transaction.error?.description == "https://example.org set an invalid window size "
+                + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy in front of it, must be fixed; ask for HTTP/1.1 meanwhile")
     }
 
     /// The exchange ends once, wherever the response is cut off.

@@ -148,11 +148,11 @@ import PortolanTransport
         fixture.connector.offersMultiplexing = true
         let waiters = (0..<3).map { FakeWaiter($0) }
         for waiter in waiters[..<2] { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
-        #expect(waiters[1].waits.first?.reason.contains("one that may carry all loads is being opened; ask for HTTP/1.1") == true)
+        #expect(waiters[1].waits.first?.reason.contains("a connection that may carry all loads is being opened; ask for HTTP/1.1") == true)
         try #require(fixture.connector.attempts.first).succeed(capacity: 2)
         _ = fixture.pool.acquire(key, for: waiters[2], priority: .normal)
         fixture.loop.run()
-        #expect(waiters[2].waits.first?.reason.contains("its server takes no more requests at once") == true)
+        #expect(waiters[2].waits.first?.reason.contains("the server allows no more requests at once") == true)
     }
 
     /// The reason is computed when it is read.
@@ -163,13 +163,13 @@ import PortolanTransport
         for waiter in waiters { _ = fixture.pool.acquire(PoolFixture.key(isSecure: true), for: waiter, priority: .normal) }
         fixture.loop.run()
         let wait = try #require(waiters[3].waits.first)
-        #expect(wait.reason.contains("one that may carry all loads is being opened"))
+        #expect(wait.reason.contains("a connection that may carry all loads is being opened"))
         // The server turns out to speak HTTP/1.1.
         try #require(fixture.connector.attempts.first).succeed()
         for attempt in fixture.connector.open { attempt.succeed() }
         #expect(waiters.map(\.isQueued) == [false, false, true, true])
         #expect(waiters.map { $0.connection != nil } == [true, true, false, false])
-        #expect(wait.reason.contains("all that may be open are in use or being opened, 2 to one origin"), "\(wait.reason)")
+        #expect(wait.reason.contains("all allowed connections are in use or being opened (2 per origin, "), "\(wait.reason)")
         #expect(wait.remedy == .openMoreConnections(orWait: false) && wait.error.remedy == .openMoreConnections(orWait: true))
     }
 
@@ -182,7 +182,7 @@ import PortolanTransport
         let wait = try #require(waiters[5].waits.first)
         try #require(fixture.connector.attempts.first).succeed(capacity: 2)
         fixture.loop.run()
-        #expect(wait.reason.contains("its server takes no more requests at once"), "\(wait.reason)")
+        #expect(wait.reason.contains("the server allows no more requests at once"), "\(wait.reason)")
     }
 
     /// Loads that a server did not process go before loads that came later, and keep their order.
@@ -204,7 +204,7 @@ import PortolanTransport
         let waiters = (0..<2).map { FakeWaiter($0) }
         for waiter in waiters { _ = fixture.pool.acquire(key, for: waiter, priority: .normal) }
         let wait = try #require(waiters[1].waits.first)
-        #expect(wait.reason.contains("all that may be open are in use or being opened, 1 to one origin and 512 in all; raise ") == true)
+        #expect(wait.reason.contains("all allowed connections are in use or being opened (1 per origin, 512 in total); raise ") == true)
         #expect(wait.remedy == .openMoreConnections(orWait: false) && wait.error.remedy == .openMoreConnections(orWait: true))
     }
 

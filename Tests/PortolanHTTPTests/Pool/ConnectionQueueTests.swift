@@ -126,7 +126,7 @@ struct ConnectionQueueTests {
         #expect(second.delegate.error?.code == .timedOut)
         #expect(
             second.delegate.error?.message == "no connection to http://127.0.0.1:\(rounds.server.port) became free within 30.0 seconds: "
-                + "all that may be open are in use or being opened, 1 to one origin and 512 in all; raise ConnectionLimits.queueTimeout, "
+                + "all allowed connections are in use or being opened (1 per origin, 512 in total); raise ConnectionLimits.queueTimeout, "
                 + "ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time")
         // The connection is unchanged.
         let third = try await enqueue(try Self.request(rounds.server), on: loader)
@@ -150,7 +150,7 @@ struct ConnectionQueueTests {
         let second = try await enqueue(try Self.request(other.server), on: loader)
         clock.advance(by: .seconds(30))
         await second.delegate.ended()
-        #expect(second.delegate.error?.message.contains("64 to one origin and 1 in all") == true)
+        #expect(second.delegate.error?.message.contains("64 per origin, 1 in total") == true)
         busy.openAll()
         await first.delegate.ended()
         #expect(first.delegate.text == "yes")
@@ -285,7 +285,7 @@ struct ConnectionQueueTests {
         clock.advance(by: .seconds(30))
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .timedOut)
-        #expect(second.delegate.error?.message.contains("its server takes no more requests at once") == true)
+        #expect(second.delegate.error?.message.contains("the server allows no more requests at once") == true)
         busy.task.cancel()
     }
 }

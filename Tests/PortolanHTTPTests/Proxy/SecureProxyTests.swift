@@ -35,7 +35,7 @@ import PortolanTransport
             let outcome = try await Self.load(url, through: proxy.url, identity: identity)
             #expect(outcome.code == .secureConnectionFailed, "\(outcome.text)")
             #expect(outcome.text.contains("it wants a client certificate, and got none (alert "), "\(outcome.text)")
-            #expect(outcome.text.hasSuffix("; a client certificate is shown to servers only, so use a proxy that needs none"))
+            #expect(outcome.text.hasSuffix("; client certificates are sent only to servers, so use a proxy that needs none"))
             #expect(Self.count("the proxy https://127.0.0.1:\(proxy.port)", in: outcome.text) == 1, "\(outcome.text)")
             #expect(outcome.delegate.error?.remedy == nil)
         }
@@ -48,7 +48,7 @@ import PortolanTransport
         let outcome = try await Self.load(url, through: proxy.url)
         #expect(
             outcome.text
-                == "no secure connection to the proxy https://127.0.0.1:\(proxy.port): what it answers is not TLS; "
+                == "no secure connection to the proxy https://127.0.0.1:\(proxy.port): its response is not TLS; "
                 + "if it speaks plain HTTP there, write http:// as its scheme")
         try await proxy.stop()
     }

@@ -68,7 +68,7 @@ struct TunnelTests {
         let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 Not there\r\nContent-Length: 5\r\n\r\nphish"))
         let error = try await Self.failure(Self.loader(proxy))
         #expect(error?.code == .tunnelFailed)
-        #expect(error?.message.contains("made no tunnel to origin.test:443 and answered '403 Not there'") == true)
+        #expect(error?.message.contains("refused a tunnel to origin.test:443 with '403 Not there'") == true)
         try await proxy.waitUntilClosed()
     }
 

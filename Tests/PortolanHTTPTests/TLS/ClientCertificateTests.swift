@@ -198,8 +198,8 @@ import Testing
         let leaf = try certificates().der("client")
         let bad: [(Credential, String)] = [
             (.certificate(chain: [], privateKey: other), "no certificate in its chain"),
-            (.certificate(chain: [[]], privateKey: other), "no certificate in DER"),
-            (.certificate(chain: [[1, 2, 3]], privateKey: other), "no certificate in DER"),
+            (.certificate(chain: [[]], privateKey: other), "not a certificate in DER"),
+            (.certificate(chain: [[1, 2, 3]], privateKey: other), "not a certificate in DER"),
             (.certificate(chain: [leaf], privateKey: []), "private key can't be read"),
             (.certificate(chain: [leaf], privateKey: other), "do not belong together"),
         ]

@@ -44,7 +44,7 @@ final class PinnedKeys: LoadDelegate {
                 #expect(String(decoding: body, as: UTF8.self) == expected)
             } catch {
                 #expect(expected == nil)
-                #expect(error.message.contains("rejected by this program's own check"))
+                #expect(error.message.contains("this program's own check rejected the certificate"))
             }
         }
         try await server.stop()

@@ -33,7 +33,7 @@ import Testing
     @Test func serverIsNotTrustedWithoutItsRoot() async throws {
         let path = try certificates().path("stranger.pem")
         for roots in [TrustRoots.system, .only([]), .only([.file(path: path)])] {
-            #expect(try await Self.text { $0.trustRoots = roots }.contains("'Test Authority', who issued it, is not known here"))
+            #expect(try await Self.text { $0.trustRoots = roots }.contains("its issuer, 'Test Authority', is not known"))
         }
     }
 
@@ -53,9 +53,10 @@ import Testing
     }
 
     static let badRoots: [(file: String, words: String)] = [
-        ("missing.pem", "the trust root '"), ("text.pem", "is no certificate that can be read; it has to be in PEM or DER"),
-        ("empty.pem", "is empty; it has to be in PEM or DER"), ("bad.der", "is no certificate that can be read"),
-        ("client.p12", "is no certificate that can be read; it has to be in PEM or DER"), ("good.key", "has no certificate in PEM"),
+        ("missing.pem", "the trust root '"), ("text.pem", "is not a readable certificate; it has to be in PEM or DER"),
+        ("empty.pem", "is empty; it has to be in PEM or DER"), ("bad.der", "is not a readable certificate"),
+        ("client.p12", "is not a readable certificate; it has to be in PEM or DER"),
+        ("good.key", "contains no readable certificate in PEM"),
     ]
 
     @Test(arguments: badRoots)
@@ -68,15 +69,15 @@ import Testing
 
     static let badIdentities: [(certificate: String, key: String?, passphrase: String?, words: String)] = [
         ("missing.pem", nil, nil, "missing.pem' can't be read"),
-        ("text.pem", nil, nil, "text.pem' is no certificate that can be read; it has to be in PEM, DER or PKCS #12"),
+        ("text.pem", nil, nil, "text.pem' is not a readable certificate; it has to be in PEM, DER or PKCS #12"),
         ("empty.pem", nil, nil, "empty.pem' is empty; it has to be in PEM, DER or PKCS #12"),
-        ("client.pem", nil, nil, "has no private key in it; name the file that has the certificate's own"),
-        ("client.der", nil, nil, "has no private key in it; name the file that has the certificate's own"),
-        ("client.p12", nil, nil, "client.p12' is encrypted, and no passphrase was given; give it"),
-        ("client.p12", nil, "wr0ng!", "client.p12' is encrypted, and the passphrase does not open it; check it"),
-        ("client-old.p12", nil, "wr0ng!", "client-old.p12' is encrypted, and the passphrase does not open it; check it"),
+        ("client.pem", nil, nil, "contains no private key; name the file with the certificate's private key"),
+        ("client.der", nil, nil, "contains no private key; name the file with the certificate's private key"),
+        ("client.p12", nil, nil, "client.p12' is encrypted, and no passphrase was given; give the passphrase"),
+        ("client.p12", nil, "wr0ng!", "client.p12' is encrypted, and the passphrase does not open it; check the passphrase"),
+        ("client-old.p12", nil, "wr0ng!", "client-old.p12' is encrypted, and the passphrase does not open it; check the passphrase"),
         ("client-old.p12", nil, "secret", "'openssl pkcs12 -legacy -in OLD.p12 -out NEW.pem'"),
-        ("client-keyless.p12", nil, "secret", "has to have a certificate and its private key in it, and has not"),
+        ("client-keyless.p12", nil, "secret", "has to contain a certificate and its private key, but does not"),
         ("client.pem", "missing.key", nil, "missing.key' can't be read"),
         ("client.pem", "text.pem", nil, "can't be read; it has to be in PEM"),
         ("client.pem", "empty.pem", nil, "can't be read; it has to be in PEM"),

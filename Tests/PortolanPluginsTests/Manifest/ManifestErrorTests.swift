@@ -100,9 +100,9 @@ import Testing
     @Test(arguments: [
         ("[]", "1:1: MANIF-01: is an array, where an object is needed"), ("", "1:1: MANIF-01: the text ends too early"),
         ("{}}", "1:3: MANIF-01: more text follows the value"),
-        ("{\n  a: 1,\r\n  b: 2,\r  a: 3}", "4:3: MANIF-01: this name stands twice in its object; keep one"),
+        ("{\n  a: 1,\r\n  b: 2,\r  a: 3}", "4:3: MANIF-01: this name occurs twice in its object; keep one"),
         ("{'é': 'ü", "1:9: MANIF-01: the text ends too early"), ("\n{ /* x", "2:3: MANIF-01: a comment begins here and never ends"),
-        ("{\"name\": \"a\nb\"}", "1:12: MANIF-01: a control character stands in a string; write it as an escape"),
+        ("{\"name\": \"a\nb\"}", "1:12: MANIF-01: a string contains a control character; write it as an escape"),
     ])
     func malformedJSONIsReportedWithLineAndColumn(text: String, line: String) {
         #expect(Self.problem(Array(text.utf8)) == "m:\(line)")
@@ -111,7 +111,7 @@ import Testing
     @Test(arguments: [[0xFF], [0xC3, 0x28], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xC0, 0x80], [0xE2, 0x82]] as [[UInt8]])
     func invalidUTF8IsReportedWithLineAndColumn(bytes: [UInt8]) {
         let text = Array("{\n  'n': 'é".utf8) + bytes + Array("'}".utf8)
-        #expect(Self.problem(text) == "m:2:10: MANIF-01: these bytes are no UTF-8")
+        #expect(Self.problem(text) == "m:2:10: MANIF-01: these bytes are not UTF-8")
     }
 
     @Test func longNamesAreShortenedToOneLine() throws {

@@ -93,7 +93,7 @@ import Testing
     @Test func deeplyNestedValuesAreRefused() {
         let text = Array(ManifestText.with(["x": String(repeating: "[", count: 100_000)]).utf8)
         let problem = #expect(throws: PluginProblem.self) { try PluginManifest(parsing: text, path: "m") }
-        #expect(problem?.detail == "values lie too deep in each other")
+        #expect(problem?.detail == "values are nested too deeply")
     }
 
     @Test func deepestManifestFitsTheStackOfALoadThread() throws {
@@ -111,7 +111,7 @@ import Testing
         }
         let details = outcome.wait { $0.count == 3 ? $0 : nil }
         #expect(details.first??.hasPrefix("nothing is called 'x' here") == true)
-        #expect(details.dropFirst() == ["values lie too deep in each other", "values lie too deep in each other"])
+        #expect(details.dropFirst() == ["values are nested too deeply", "values are nested too deeply"])
     }
 
     /// A member whose value has the requested number of bytes, elements or members.

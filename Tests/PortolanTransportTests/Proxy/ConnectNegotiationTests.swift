@@ -64,8 +64,8 @@ struct ConnectNegotiationTests {
     }
 
     @Test(arguments: [
-        ("HTTP/1.1 403 Forbidden\r\n\r\n", LoadError.Code.tunnelFailed, "answered '403 Forbidden'"),
-        ("HTTP/1.1 503\r\n\r\n", .tunnelFailed, "answered '503'"),
+        ("HTTP/1.1 403 Forbidden\r\n\r\n", LoadError.Code.tunnelFailed, "refused a tunnel to h.test:443 with '403 Forbidden'"),
+        ("HTTP/1.1 503\r\n\r\n", .tunnelFailed, "refused a tunnel to h.test:443 with '503'"),
         ("HTTP/1.1 301 x\r\nLocation: http://evil/\r\n\r\n", .tunnelFailed, "'301 x'"),
         ("HTTP/1.1 101 Switch\r\n\r\n", .tunnelFailed, "'101 Switch'"), ("HTTP/1.1 000 x\r\n\r\n", .tunnelFailed, "'000 x'"),
         ("HTTP/1.1 500 a\u{1B}[31mb\r\n\r\n", .tunnelFailed, "'500 a\\u{1B}[31mb'"),
@@ -85,8 +85,8 @@ struct ConnectNegotiationTests {
     @Test func errorSaysWhetherACredentialWasRefused() throws {
         let input = "HTTP/1.1 407 Who\r\n\r\n"
         for (credential, end) in [
-            (nil, "answered '407 Who'; give the proxy's URL a user and password"),
-            (PasswordCredential(user: "u", password: "s3cret"), "answered '407 Who'; it did not accept user 'u': check name and password"),
+            (nil, "with '407 Who'; give the proxy's URL a user and password"),
+            (PasswordCredential(user: "u", password: "s3cret"), "with '407 Who'; it did not accept user 'u': check name and password"),
         ] {
             guard case .failed(let error) = try Self.run(input, by: 1000, credential) else {
                 Issue.record("no failure")

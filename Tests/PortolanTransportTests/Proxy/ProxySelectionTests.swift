@@ -88,6 +88,6 @@ struct ProxySelectionTests {
         #expect(try Self.proxy(selection, "http://safe.test/") == nil)
         let error = #expect(throws: LoadError.self) { try Self.proxy(selection, "http://h/") }
         #expect(error?.code == .proxyNotFound)
-        #expect(error?.message == "http_proxy is 'ftp://…@p:1', whose scheme is that of no proxy; use http, https, socks5 or socks5h")
+        #expect(error?.message == "http_proxy is 'ftp://…@p:1', whose scheme is not a proxy scheme; use http, https, socks5 or socks5h")
     }
 }

@@ -11,7 +11,7 @@ extension LoadError {
             case .http11Required: "ask for HTTP/1.1"
             default: "try again, or ask for HTTP/1.1"
             }
-        return LoadError(.connectionLost, message: "\(key) ended the answer with \(code.name); \(remedy)")
+        return LoadError(.connectionLost, message: "\(key) ended the response with \(code.name); \(remedy)")
     }
 
     /// The server ended the connection with `GOAWAY`, and said that it did not process the request.
@@ -46,7 +46,7 @@ extension LoadError {
         case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,
             .frame, .other:
             guard isGreeted else {
-                return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
+                return LoadError(.badResponse, message: "\(key) does not speak HTTP/2; check the port, or ask for HTTP/1.1")
             }
             return LoadError(
                 .badResponse, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2ProtocolRule.remedy)")

@@ -18,7 +18,7 @@ enum HTTP2ProtocolRule: Equatable {
     case other
 
     /// How to fix it, as a clause.
-    static let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
+    static let remedy = "the server, or a proxy in front of it, must be fixed; ask for HTTP/1.1 meanwhile"
 
     /// Derives the rule from a violation that nghttp2 reports.
     ///
@@ -82,18 +82,18 @@ enum HTTP2ProtocolRule: Equatable {
     var problem: String {
         switch self {
         case .fieldSectionTooLarge: "sent fields that take too many bytes"
-        case .tooManyFrames: "sent more frames without content than a connection may bring"
-        case .hpack: "coded the fields of a response otherwise than HPACK has it"
-        case .push: "pushed a response though that is off"
-        case .flowControl: "sent more than it was allowed to"
-        case .windowUpdate: "gave a window of a size that no window has"
-        case .settings: "sent settings that no server may send"
-        case .preface: "did not begin with its settings"
-        case .streamState: "sent a frame on a stream that was not open for it"
-        case .serverStream: "sent a frame on a stream that nobody had opened"
-        case .goAway: "took back what it had said of its end"
-        case .frameLength: "sent a frame whose length is wrong"
-        case .frame: "sent a frame whose padding or place is wrong"
+        case .tooManyFrames: "sent too many frames without content"
+        case .hpack: "sent fields that are not valid HPACK"
+        case .push: "pushed a response, although push is disabled"
+        case .flowControl: "sent more bytes than flow control allows"
+        case .windowUpdate: "set an invalid window size"
+        case .settings: "sent settings that a server may not send"
+        case .preface: "did not start with a SETTINGS frame"
+        case .streamState: "sent a frame on a stream that is not open for that frame"
+        case .serverStream: "sent a frame on a stream that was never opened"
+        case .goAway: "contradicted its earlier GOAWAY frame"
+        case .frameLength: "sent a frame with a wrong length"
+        case .frame: "sent a frame with wrong padding or in the wrong place"
         case .other: "broke a rule of HTTP/2"
         }
     }

@@ -58,7 +58,7 @@ struct HTTP2RequestHead {
             return
         case "te":
             guard field.value.lowercased() == "trailers" else {
-                throw LoadError(.badRequest, message: "the field 'TE' can't be sent as given: over HTTP/2 it says 'trailers' or nothing")
+                throw LoadError(.badRequest, message: "the field 'TE' can't be sent as given: over HTTP/2 only 'trailers' is allowed")
             }
         default: break
         }

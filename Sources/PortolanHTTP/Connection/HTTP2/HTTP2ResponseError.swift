@@ -82,10 +82,10 @@ extension HTTP2ResponseError.Rule {
     /// What is wrong, as a clause.
     var problem: String {
         switch self {
-        case .fieldName: "a field name is no token in lower case"
+        case .fieldName: "a field name is not a lower-case token"
         case .fieldValue: "a field value holds a NUL, CR or LF, or begins or ends with a blank"
-        case .connectionField: "a field that HTTP/2 has no use for was sent"
-        case .unknownPseudoField: "a pseudo-field that no response has was sent"
+        case .connectionField: "a connection-specific field was sent"
+        case .unknownPseudoField: "a pseudo-field was sent that responses do not have"
         case .repeatedPseudoField: "a pseudo-field was sent twice"
         case .latePseudoField: "a pseudo-field comes after other fields"
         case .pseudoFieldInTrailers: "the trailers hold a pseudo-field"
@@ -97,7 +97,7 @@ extension HTTP2ResponseError.Rule {
         case .openTrailers: "fields came within the content, and the stream did not end with them"
         case .contentLength: "Content-Length is not a number of bytes"
         case .contentLengthsDiffer: "Content-Length is given with different values"
-        case .unexpectedContent: "content came with a response that has none"
+        case .unexpectedContent: "content came with a response that may not have any"
         case .tooMuchContent: "more content came than Content-Length says"
         case .tooLittleContent: "less content came than Content-Length says"
         case .tooManyInterimResponses: "too many interim responses (1xx) came before the final one"
@@ -119,7 +119,7 @@ extension HTTP2ResponseError.Rule {
         case .fieldName, .fieldValue, .connectionField, .unknownPseudoField, .repeatedPseudoField, .latePseudoField,
             .pseudoFieldInTrailers, .noStatus, .status, .unrequestedUpgrade, .endInInterimResponse, .contentBeforeHead, .openTrailers,
             .contentLength, .contentLengthsDiffer, .unexpectedContent, .tooMuchContent:
-            .advice("the server, or a proxy before it, has to be mended")
+            .advice("the server, or a proxy in front of it, must be fixed")
         }
     }
 }

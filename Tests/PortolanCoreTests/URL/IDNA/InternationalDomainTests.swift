@@ -150,8 +150,8 @@ import Testing
     @Test func messageNamesTheProblemTheOffsetAndTheRemedy() {
         let error = #expect(throws: URLSyntaxError.self) { try host("ü.xn--a-") }
         #expect(
-            error?.description == "bad URL \"http://ü.xn--a-/\": a label of the host starts with xn-- but is not the Punycode of a text "
-                + "beyond ASCII, at byte 10; correct the label, or write it in Unicode")
+            error?.description == "bad URL \"http://ü.xn--a-/\": a label of the host starts with xn-- but is not the Punycode of non-ASCII "
+                + "text, at byte 10; correct the label, or write it in Unicode")
     }
 
     @Test func lengthIsLimitedOnlyForNonASCIIDomains() throws {
