@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Sources/PortolanCore/URL/IDNA/IDNATable+Data.swift: what UTS 46 has to know of each code point.
+"""Writes Sources/PortolanCore/URL/IDNA/IDNATable+Data.swift: the data that UTS 46 needs for each code point.
 
-The mapping and the joining types come from the package idna, all else from unicodedata2; both have to be of one version of Unicode:
+The mapping and the joining types come from the package idna, everything else from unicodedata2. Both must have the same version of Unicode:
 
     python3 -m venv DIR && DIR/bin/pip install idna unicodedata2
     DIR/bin/python scripts/idna-tables.py > Sources/PortolanCore/URL/IDNA/IDNATable+Data.swift
 
-The layouts are described in IDNATable.swift. What they and the code take for granted is asserted here, so a new version of Unicode that breaks
-it ends in an error, not in a wrong table.
+IDNATable.swift describes the layouts. This script asserts what the layouts and the code assume, so a new version of Unicode that breaks an
+assumption causes an error, not a wrong table.
 """
 import bisect
 import sys
@@ -18,7 +18,7 @@ import idna.uts46data as uts46
 import unicodedata2 as unicode
 
 VERSION = unicode.unidata_version
-assert VERSION == uts46.__version__ == idna.idnadata.__version__, "the packages are of different versions of Unicode"
+assert VERSION == uts46.__version__ == idna.idnadata.__version__, "the packages have different versions of Unicode"
 
 VALID, DISALLOWED, IGNORED, OFFSET, ALTERNATING, SEQUENCE = range(6)
 BIDI = ["L", "R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM"]
@@ -30,7 +30,7 @@ CODE_POINTS = [c for c in range(0x110000) if c not in SURROGATES]
 
 
 def status(c):
-    """Valid, disallowed, or the code points that it is mapped to. A deviation is valid: processing is non-transitional."""
+    """Returns valid, disallowed, or the code points that `c` is mapped to. A deviation is valid, because processing is non-transitional."""
     entry = bisect.bisect_right(uts46.uts46_starts, c) - 1
     letter = chr(uts46.uts46_statuses[entry])
     if letter == "M":
@@ -43,7 +43,7 @@ is_valid = {c for c in CODE_POINTS if STATUS[c] == VALID}
 
 
 def pair(c):
-    """The two code points that a primary composite is made of, else none."""
+    """Returns the two code points of a primary composite; None for other code points."""
     parts = [int(p, 16) for p in unicode.decomposition(chr(c)).split() if not p.startswith("<")]
     is_canonical = parts and not unicode.decomposition(chr(c)).startswith("<")
     composes = is_canonical and len(parts) == 2 and unicode.normalize("NFC", chr(parts[0]) + chr(parts[1])) == chr(c)
@@ -56,18 +56,18 @@ PAIRS = {pair(c): c for c in CODE_POINTS if pair(c)}
 def check():
     for c in CODE_POINTS:
         if STATUS[c] in (VALID, DISALLOWED):
-            # No disallowed one is mended by normalisation, and each valid one is in form C alone.
+            # Normalisation makes no disallowed code point valid, and each valid one is already in form C.
             assert unicode.normalize("NFC", chr(c)) == chr(c), hex(c)
-            # What has a canonical decomposition is a primary composite: nothing else has to be taken apart.
+            # Each code point with a canonical decomposition is a primary composite, so only these are decomposed.
             if c in is_valid and c not in HANGUL:
                 assert (unicode.normalize("NFD", chr(c)) != chr(c)) == (pair(c) is not None), hex(c)
         else:
             assert all(target in is_valid for target in STATUS[c]), hex(c)
     for (first, second), c in PAIRS.items():
         assert (c in is_valid) == (first in is_valid and second in is_valid), hex(c)
-        # Form C of a domain is that of its labels.
+        # Form C of a domain is form C of each label, because no composite has a dot as a part.
         assert 0x2E not in (first, second)
-        # Nothing below U+0300 has to be looked at.
+        # Code points below U+0300 never compose with the one before them.
         assert second >= 0x300, hex(c)
         assert unicode.combining(chr(first)) == 0, hex(first)
     for c in range(0x80):
@@ -76,7 +76,7 @@ def check():
 
 
 def mapping_records():
-    """Runs of code points that one record can describe, and what the sequences among them are mapped to."""
+    """Returns runs of code points that one record can describe, and the targets of the sequences among them."""
     pool, records, c = [], [], 0
 
     def status_at(c):
@@ -101,7 +101,7 @@ def mapping_records():
         offset = run(c, lambda x: is_single(x) and status_at(x)[0] - x == here[0] - c)
         alternating = run(c, lambda x: status_at(x) == ((x + 1,) if (x - c) % 2 == 0 else VALID))
         while alternating and status_at(c + alternating - 1) == VALID and not is_single(c + alternating):
-            alternating -= 1  # The valid ones after the last mapped one are a run of their own.
+            alternating -= 1  # The valid code points after the last mapped one form another run.
         if max(offset, alternating) >= 3:
             kind, length = (OFFSET, offset) if offset >= alternating else (ALTERNATING, alternating)
             records.append((c, kind, here[0] if kind == OFFSET else 0))
@@ -129,7 +129,7 @@ def mapping_records():
 
 
 def check_mapping(records, pool):
-    """Looks each code point up in the finished table, as IDNATable.swift does."""
+    """Looks up each code point in the finished table, as IDNATable.swift does."""
     starts = [c for c, _, _ in records]
     for c in CODE_POINTS:
         start, kind, value = records[bisect.bisect_right(starts, c) - 1]
@@ -155,7 +155,7 @@ def property_records():
     records = []
     for c in CODE_POINTS:
         if c not in is_valid:
-            continue  # Nobody asks for them, so that they never end a run.
+            continue  # No rule reads the properties of these code points, so they never end a run.
         bidi = unicode.bidirectional(chr(c))
         bits = BIDI.index(bidi) if bidi in BIDI else OTHER_BIDI
         kind = joining.get(c, "U")
@@ -193,16 +193,16 @@ def main():
     by_composite = sorted(range(len(pairs)), key=lambda i: pairs[i][2])
     print("// SPDX-License-Identifier: Apache-2.0")
     print("// swift-format-ignore-file")
-    print(f"\n// Written by scripts/idna-tables.py from Unicode {VERSION}; IDNATable.swift says what the bits mean.")
+    print(f"\n// Written by scripts/idna-tables.py from Unicode {VERSION}; IDNATable.swift describes the bits.")
     print("\nextension IDNATable {")
     print(f'    static let unicodeVersion = "{VERSION}"')
-    array("mapping", "Runs of code points of one status.", "UInt64", [c | k << 21 | v << 24 for c, k, v in mapping], 12)
-    array("mappingTargets", "What sequences are mapped to.", "UInt32", pool, 5)
-    array("properties", "Runs of code points of the same properties.", "UInt32", [c | b << 21 for c, b in property_records()], 8)
-    array("combiningClasses", "Runs of code points of one combining class.", "UInt32", [c | b << 21 for c, b in combining_records()], 8)
-    array("compositions", "Primary composites, sorted by what they are made of.", "UInt64",
+    array("mapping", "Runs of code points with the same status.", "UInt64", [c | k << 21 | v << 24 for c, k, v in mapping], 12)
+    array("mappingTargets", "The code points that sequences are mapped to.", "UInt32", pool, 5)
+    array("properties", "Runs of code points with the same properties.", "UInt32", [c | b << 21 for c, b in property_records()], 8)
+    array("combiningClasses", "Runs of code points with the same combining class.", "UInt32", [c | b << 21 for c, b in combining_records()], 8)
+    array("compositions", "Primary composites, sorted by the two code points they consist of.", "UInt64",
           [f << 42 | s << 21 | c for f, s, c in pairs], 16)
-    array("compositionsByComposite", "Where the composites stand in `compositions`, sorted by themselves.", "UInt16", by_composite, 3)
+    array("compositionsByComposite", "The indices of the composites in `compositions`, sorted by composite.", "UInt16", by_composite, 3)
     print("}")
     sizes = {"mapping": 8 * len(mapping), "targets": 4 * len(pool), "properties": 4 * len(property_records()),
              "classes": 4 * len(combining_records()), "compositions": 10 * len(pairs)}

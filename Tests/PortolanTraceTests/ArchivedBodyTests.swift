@@ -66,7 +66,7 @@ import Testing
         recording.add(exchange)
         let archived = try #require(try Recording(parsing: recording.bytes(as: .har)).exchanges.first)
         #expect(archived.payload.bytes == Array("one".utf8) && archived.response?.mimeType?.description == "text/one")
-        #expect(archived.gap == "it has 2 responses, of which an HTTP Archive holds one; record it as .json")
+        #expect(archived.gap == "it has 2 responses, and an HTTP Archive can hold only one; record it as .json")
         let traced = try #require(try Recording(parsing: recording.bytes(as: .json)).exchanges.first)
         #expect(traced.payload.bytes == Array("onetwo".utf8) && traced.gap == nil)
     }

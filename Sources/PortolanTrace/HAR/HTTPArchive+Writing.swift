@@ -186,7 +186,7 @@ extension Exchange {
         guard places.count > 1 else { return self }
         var exchange = self
         exchange.moments.removeSubrange(places[1]...)
-        exchange.note(.brokenOff("it has \(places.count) responses, of which an HTTP Archive holds one; record it as .json"), at: end)
+        exchange.note(.brokenOff("it has \(places.count) responses, and an HTTP Archive can hold only one; record it as .json"), at: end)
         return exchange
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file
 
-// Written by scripts/idna-tables.py from Unicode 18.0.0; IDNATable.swift says what the bits mean.
+// Written by scripts/idna-tables.py from Unicode 18.0.0; IDNATable.swift describes the bits.
 
 extension IDNATable {
     static let unicodeVersion = "18.0.0"
 
-    /// Runs of code points of one status.
+    /// Runs of code points with the same status.
     static let mapping: [UInt64] = [
         0x000000000000, 0x000061600041, 0x00000000005b, 0x000000200080, 0x0000206000a0, 0x0000000000a1, 0x020000a000a8, 0x0000000000a9,
         0x0000616000aa, 0x0000000000ab, 0x0000004000ad, 0x0000000000ae, 0x020002a000af, 0x0000000000b0, 0x010004a000b2, 0x020006a000b4,
@@ -302,7 +302,7 @@ extension IDNATable {
         0x000000030000, 0x00000023134b, 0x000000031350, 0x00000023347a, 0x00000003d000, 0x00000023fc40, 0x0000004e0100, 0x0000002e01f0,
     ]
 
-    /// What sequences are mapped to.
+    /// The code points that sequences are mapped to.
     static let mappingTargets: [UInt32] = [
         0x00020, 0x00308, 0x00020, 0x00304, 0x00032, 0x00033, 0x00020, 0x00301, 0x00020, 0x00327, 0x00031, 0x0006f, 0x00031, 0x02044,
         0x00034, 0x00031, 0x02044, 0x00032, 0x00033, 0x02044, 0x00034, 0x00069, 0x00307, 0x00069, 0x0006a, 0x00069, 0x0006a, 0x0006c,
@@ -690,7 +690,7 @@ extension IDNATable {
         0x09ef9, 0x09efe, 0x09f05, 0x09f0f, 0x09f16, 0x09f3b, 0x2a600,
     ]
 
-    /// Runs of code points of the same properties.
+    /// Runs of code points with the same properties.
     static let properties: [UInt32] = [
         0x01200000, 0x01600009, 0x0120000e, 0x0160001c, 0x01000021, 0x00e00023, 0x01000026, 0x00a0002b, 0x00c0002c, 0x00a0002d,
         0x00c0002e, 0x00800030, 0x00c0003a, 0x0100003b, 0x00000061, 0x0100007b, 0x0120007f, 0x010000a1, 0x00e000a2, 0x010000a6,
@@ -808,7 +808,7 @@ extension IDNATable {
         0x0101f7db, 0x00020000,
     ]
 
-    /// Runs of code points of one combining class.
+    /// Runs of code points with the same combining class.
     static let combiningClasses: [UInt32] = [
         0x00000000, 0x1cc00300, 0x1d000315, 0x1b800316, 0x1d00031a, 0x1b00031b, 0x1b80031c, 0x19400321, 0x1b800323, 0x19400327,
         0x1b800329, 0x00200334, 0x1b800339, 0x1cc0033d, 0x1b800347, 0x1cc0034a, 0x1b80034d, 0x1cc00350, 0x1b800353, 0x1cc00357,
@@ -873,7 +873,7 @@ extension IDNATable {
         0x1cc1e6f5, 0x0001e6fe, 0x1b81e8d0, 0x0001e922, 0x1cc1e944, 0x00e1e94a, 0x0001e94b,
     ]
 
-    /// Primary composites, sorted by what they are made of.
+    /// Primary composites, sorted by the two code points they consist of.
     static let compositions: [UInt64] = [
         0x0000f0006700226e, 0x0000f40067002260, 0x0000f8006700226f, 0x00018400600000e0, 0x00018400602000e1, 0x00018400604000e2,
         0x00018400606000e3, 0x0001840060800101, 0x0001840060c00103, 0x0001840060e00227, 0x00018400610000e4, 0x0001840061201ea3,
@@ -1034,7 +1034,7 @@ extension IDNATable {
         0x0584842c24016128, 0x0584882c23e16127, 0x0584a42c23e16124, 0x05b58c2dace16d69, 0x05b59c2dace16d68, 0x05b5a42dace16d6a,
     ]
 
-    /// Where the composites stand in `compositions`, sorted by themselves.
+    /// The indices of the composites in `compositions`, sorted by composite.
     static let compositionsByComposite: [UInt16] = [
         0x003, 0x004, 0x005, 0x006, 0x00a, 0x00c, 0x01a, 0x021, 0x022, 0x023, 0x028, 0x042, 0x043, 0x044, 0x048, 0x062, 0x069, 0x06a,
         0x06b, 0x06c, 0x070, 0x092, 0x093, 0x094, 0x098, 0x0b1, 0x0b6, 0x007, 0x008, 0x012, 0x016, 0x017, 0x018, 0x019, 0x01c, 0x025,
