@@ -94,7 +94,7 @@ private final class FileBodyReader: FileBackedReader {
         return LoadError(
             .bodyFailed,
             message:
-                "file '\(path)' became shorter while it was sent: \(length - missing) of \(length) bytes were there; send it again when it is complete"
+                "file '\(path)' became shorter while it was sent: \(length - missing) of \(length) bytes were there; send it again when complete"
         )
     }
 }
