@@ -5,8 +5,7 @@ import Synchronization
 
 /// One load of one handler. As the handler's client, it forwards only events in the order of ``EventStateMachine``.
 ///
-/// A redirect that is followed ends the handler load. The task then starts the next one, with the same chain of
-/// clients.
+/// A redirect that is followed ends the handler load. The task then starts the next one, with its own client.
 package final class HandlerLoad: ProtocolClient {
     private let order: Atomic<EventStateMachine>
     private let rules: EventStateMachine.Rules

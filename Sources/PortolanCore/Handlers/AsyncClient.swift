@@ -7,8 +7,9 @@ import Synchronization
 /// Receives the events of an ``AsyncHandler``'s load.
 ///
 /// Each call returns when the consumer is ready for the next event, so a load that awaits its calls is never faster
-/// than its consumer. One call at a time. Every call throws `CancellationError` once the load was stopped. The order of
-/// events is that of ``ProtocolClient``; a violation fails the load with ``LoadError/Code/protocolViolation``.
+/// than its consumer. One call at a time. Every call throws `CancellationError` once the load was stopped. The
+/// cancellation of a child task alone ends no wait, except that for the answer to a challenge. The order of events is
+/// that of ``ProtocolClient``; a violation fails the load with ``LoadError/Code/protocolViolation``.
 public struct AsyncClient: Sendable {
     let load: AsyncLoad
 
@@ -29,7 +30,7 @@ public struct AsyncClient: Sendable {
         try await load.handle(load.client.didReceive(response, storage: storage))
     }
 
-    /// Delivers body bytes, which the consumer reads before this returns.
+    /// Delivers body bytes, which are read or copied before this returns.
     public func didLoad(_ bytes: [UInt8]) async throws {
         try load.check()
         let span = bytes.span
@@ -73,14 +74,14 @@ public struct AsyncClient: Sendable {
     ) async throws -> ChallengeAnswer {
         try load.check()
         let answer = PendingAnswer()
-        load.client.didReceive(
-            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failureCount, failureResponse: response) {
-                answer.give($0)
-            })
+        let challenge = AuthenticationChallenge(
+            protectionSpace: space, previousFailureCount: failureCount, failureResponse: response
+        ) { answer.give($0) }
+        load.client.didReceive(challenge)
         let given = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in answer.whenGiven { continuation.resume(returning: $0) } }
         } onCancel: {
-            answer.give(.cancel)
+            if answer.give(.cancel) { load.client.didCancel(challenge) }
         }
         try load.check()
         return given
@@ -96,13 +97,16 @@ private final class PendingAnswer: Sendable {
 
     private let state = Mutex(State())
 
-    func give(_ answer: ChallengeAnswer) {
-        let waiter = state.withLock { state -> (@Sendable (ChallengeAnswer) -> Void)? in
-            guard state.answer == nil else { return nil }
+    /// - Returns: whether this is the first one.
+    @discardableResult
+    func give(_ answer: ChallengeAnswer) -> Bool {
+        let (isFirst, waiter) = state.withLock { state -> (Bool, (@Sendable (ChallengeAnswer) -> Void)?) in
+            guard state.answer == nil else { return (false, nil) }
             state.answer = answer
-            return state.waiter.take()
+            return (true, state.waiter.take())
         }
         waiter?(answer)
+        return isFirst
     }
 
     func whenGiven(_ body: @escaping @Sendable (ChallengeAnswer) -> Void) {

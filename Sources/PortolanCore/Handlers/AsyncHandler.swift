@@ -12,7 +12,8 @@
 /// The load finishes when the function returns, and fails when it throws: with a ``LoadError``, or with
 /// ``LoadError/Code/unknown`` for any other error. The function runs as a task on Swift's pool, so it may suspend for
 /// any time, but must not block its thread. When the load is stopped, the task is cancelled, and every call of the
-/// client throws `CancellationError`.
+/// client throws `CancellationError`. A delegate on ``DeliveryQueue/immediate`` is called on that pool, too, and must
+/// not block it.
 public struct AsyncHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet

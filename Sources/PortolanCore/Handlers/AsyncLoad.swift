@@ -29,6 +29,7 @@ final class AsyncLoad: ProtocolLoad {
     var isOver: Bool { state.withLock { $0.isOver } }
 
     func startLoading() {
+        guard !isOver else { return }
         let task = Task { await run() }
         let isOver = state.withLock { state in
             if !state.isOver { state.task = task }
@@ -91,7 +92,7 @@ final class AsyncLoad: ProtocolLoad {
         switch flow {
         case .keepGoing: return
         case .stopped:
-            _ = end()
+            end()?.cancel()
             throw CancellationError()
         case .pause:
             let goesOn = await withCheckedContinuation { continuation in

@@ -16,8 +16,14 @@ final class InterceptedLoad: ProtocolLoad {
     private let interceptor: Interceptor
     private let client: any ProtocolClient
     private let state = Mutex(State.created)
-    /// The request of a redirect about which the caller has not decided yet.
-    private let proposed = Mutex<Request?>(nil)
+    private struct Decision {
+        /// The request of a redirect about which the caller has not decided yet.
+        var proposed: Request?
+        /// How often the load was resumed, which declines a redirect.
+        var resumeCount = 0
+    }
+
+    private let decision = Mutex(Decision())
 
     init(_ request: Request, _ interceptor: Interceptor, _ client: any ProtocolClient) {
         (self.request, self.interceptor, self.client) = (request, interceptor, client)
@@ -51,11 +57,11 @@ final class InterceptedLoad: ProtocolLoad {
         case .changing(let task): task?.cancel()
         case .loading(let load): load.stopLoading()
         }
-        interceptor.end(request, proposed.withLock { $0 }.map { .redirected(to: $0) } ?? .stopped)
+        interceptor.end(request, decision.withLock { $0.proposed }.map { .redirected(to: $0) } ?? .stopped)
     }
 
     func resumeLoading() {
-        proposed.withLock { $0 = nil }
+        decision.withLock { $0 = Decision(proposed: nil, resumeCount: $0.resumeCount &+ 1) }
         if case .loading(let load) = state.withLock({ $0 }) { load.resumeLoading() }
     }
 
@@ -72,6 +78,8 @@ final class InterceptedLoad: ProtocolLoad {
             start(changed)
         } catch let error as LoadError {
             fail(error)
+        } catch let error as CancellationError {
+            fail(LoadError(.cancelled, message: "the interceptor \(interceptor.identifier) cancelled the load", cause: error))
         } catch {
             fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", cause: error))
         }
@@ -100,14 +108,19 @@ final class InterceptedLoad: ProtocolLoad {
 
     // MARK: From the next handler
 
-    func didReceive(_ response: Response) { interceptor.response(request, response) }
+    func didReceive(_ response: Response) {
+        if case .loading = state.withLock({ $0 }) { interceptor.response(request, response) }
+    }
 
     /// - Parameter decide: passes the redirect on. A `.pause` defers the decision.
     func decide(on proposal: Request, _ decide: () -> Flow) -> Flow {
-        proposed.withLock { $0 = proposal }
+        let resumeCount = decision.withLock { $0.resumeCount }
         let flow = decide()
-        if flow != .pause { proposed.withLock { $0 = nil } }
-        if flow == .stopped { _ = ends(.redirected(to: proposal)) }
+        switch flow {
+        case .keepGoing: break
+        case .pause: decision.withLock { if $0.resumeCount == resumeCount { $0.proposed = proposal } }
+        case .stopped: _ = ends(.redirected(to: proposal))
+        }
         return flow
     }
 

@@ -18,8 +18,8 @@ public struct Interceptor: ProtocolHandler {
     public enum Outcome: Sendable {
         case finished
         case failed(LoadError)
-        /// A redirect was followed, or the load was cancelled while the caller decided about one. The next request is
-        /// another load.
+        /// A redirect was followed, or the load was stopped while the caller decided about one. The next request is
+        /// another load, which may begin before this is reported.
         case redirected(to: Request)
         /// The caller cancelled the load, or the loader ended it.
         case stopped
@@ -36,7 +36,7 @@ public struct Interceptor: ProtocolHandler {
     ///   - identifier: the handler's name, in reverse DNS notation.
     ///   - schemes: the schemes whose requests are changed.
     ///   - request: changes a request. It may wait, for example for a token, and is cancelled when the load is stopped.
-    ///     If it throws, the load fails with that error. It must keep the URL.
+    ///     If it throws, the load fails with that error. It must keep the URL. The time limits count while it waits.
     ///   - response: receives each response, before the caller does. Must be fast: it may run on an event loop.
     ///   - end: called once for each request. Must be fast, too.
     public init(

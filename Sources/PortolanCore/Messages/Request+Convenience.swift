@@ -54,14 +54,16 @@ extension Request {
     ///
     ///     try request.setField("X-Api-Key", "secret")
     ///
-    /// - Throws: ``LoadError/Code/badRequest`` if `name` is not a token, or if `value` has a control character
-    ///   (RFC 9110 §5.1, §5.5).
+    /// - Throws: ``LoadError/Code/badRequest`` if `name` is not a token, or if `value` has a control character, or
+    ///   white space at its start or end (RFC 9110 §5.1, §5.5).
     public mutating func setField(_ name: String, _ value: String?) throws(LoadError) {
         guard let fieldName = HTTPField.Name(name) else {
             throw LoadError(.badRequest, message: "'\(name)' is not a name of a header field; use letters, digits and hyphens")
         }
         if let value, !HTTPField.isValidValue(value) {
-            throw LoadError(.badRequest, message: "the value of the field '\(name)' has a control character; remove or encode it")
+            throw LoadError(
+                .badRequest,
+                message: "the value of the field '\(name)' has a control character, or white space at its start or end; remove it")
         }
         fields[fieldName] = value
     }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// A delegate made of closures. Each of them may be left out. Those that decide may wait.
 ///
 ///     let delegate = ClosureDelegate(onChallenge: { _ in .use(.password(user: "me", password: await askUser())) })
 ///     let (body, _) = try await loader.data(for: request, delegate: delegate)
 ///
-/// A closure that is isolated to an actor runs there: write `{ @MainActor request, response in … }`.
+/// For one load at a time. The task of a closure whose decision is no longer needed is cancelled. A closure that is
+/// isolated to an actor runs there: write `{ @MainActor request, response in … }`.
 public final class ClosureDelegate: LoadDelegate {
     private let onRedirect: (@Sendable (Request, Response) async -> RedirectDecision)?
     private let onChallenge: (@Sendable (AuthenticationChallenge) async -> ChallengeAnswer)?
     private let onNewBody: (@Sendable (LoadTask) async -> Body?)?
     private let onProgress: (@Sendable (LoadProgress) -> Void)?
+    /// The task that runs the closure of the open decision. It is cancelled if the decision is no longer needed.
+    private let decision = Mutex<Task<Void, Never>?>(nil)
 
     /// - Parameters:
     ///   - onRedirect: decides about a redirect to the given request. Left out: it is followed.
@@ -31,20 +36,29 @@ public final class ClosureDelegate: LoadDelegate {
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         guard let onRedirect else { return decide(.follow(request)) }
-        Task { decide(await onRedirect(request, response)) }
+        runDecision { decide(await onRedirect(request, response)) }
     }
 
     public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         guard let onChallenge else { return challenge.answer(.performDefault) }
-        Task { challenge.answer(await onChallenge(challenge)) }
+        runDecision { challenge.answer(await onChallenge(challenge)) }
     }
+
+    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { cancelDecision() }
+    public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { cancelDecision() }
+
+    private func runDecision(_ body: @escaping @Sendable () async -> Void) {
+        decision.withLock { $0 = Task { await body() } }
+    }
+
+    private func cancelDecision() { decision.withLock { $0.take() }?.cancel() }
 
     public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         guard let onNewBody else {
             let body = task.currentRequest.body
             return answer(body.flatMap { $0.isRewindable ? $0 : nil })
         }
-        Task { answer(await onNewBody(task)) }
+        runDecision { answer(await onNewBody(task)) }
     }
 
     public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {

@@ -20,8 +20,12 @@ extension DelegateClient {
             self.task?.endWaitForCaller()
             challenge.answer(answer.resolved(for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
         }
-        openChallenge.withLock { $0 = OpenChallenge(received: challenge, passedOn: passedOn) }
-        task.beginWaitForCaller()
+        let replaced = openChallenge.withLock { open in
+            defer { open = OpenChallenge(received: challenge, passedOn: passedOn) }
+            return open != nil
+        }
+        // An answer to the earlier challenge no longer counts.
+        if !replaced { task.beginWaitForCaller() }
         task.resetIdleTimer()
         task.notifyDelegate(.challenge(passedOn))
     }

@@ -108,16 +108,19 @@ struct DelegateEventQueue {
         if case .end? = events.last { !isEmpty } else { false }
     }
 
-    /// - Parameter isLast: whether every failure drops the waiting events. A cancellation always does.
+    /// - Parameter kept: the number of waiting events that a failure does not drop; `nil` if it drops none. A
+    ///   cancellation always drops all.
     /// - Returns: events that nothing will deliver. They must be released without a lock, because their release may
     ///   answer them.
-    mutating func put(_ event: DelegateEvent, droppingAtFailure isLast: Bool = false) -> [DelegateEvent] {
+    mutating func put(_ event: DelegateEvent, keepingAtFailure kept: Int? = nil) -> [DelegateEvent] {
         var dropped: [DelegateEvent] = []
-        if case .end(let error?) = event, isLast || error.code == .cancelled {
-            let waiting = events[first...]
-            dropped = waiting.filter { !$0.isAboutInner }
-            events = waiting.filter(\.isAboutInner)
-            (first, size, deliveries) = (0, 0, 0)
+        if case .end(let error?) = event, let kept = error.code == .cancelled ? 0 : kept {
+            let (before, after) = (events[first...].prefix(kept), events[first...].dropFirst(kept))
+            dropped = after.filter { !$0.isAboutInner }
+            events = before + after.filter(\.isAboutInner)
+            first = 0
+            size = before.reduce(0) { $0 + $1.size }
+            deliveries = before.count(where: \.isDelivery)
         }
         if merge(event) { return dropped }
         if first > 64, first * 2 > events.count {

@@ -41,6 +41,8 @@ struct DelegateSerializer: ~Copyable, Sendable {
         var events = DelegateEventQueue()
         /// The reader pauses because too many bytes wait.
         var isReaderPaused = false
+        /// The number of events that waited when the task was suspended.
+        var countBeforeSuspension = 0
         /// A response or data that was queued is being delivered. Only for ``Bytes/bypassing``.
         var isDelivering = false
 
@@ -72,6 +74,9 @@ struct DelegateSerializer: ~Copyable, Sendable {
         guard case .bypassing = bytes else { return false }
         return state.withLock { !$0.hasDeliveries && flags.load(ordering: .relaxed) & Self.suspended == 0 }
     }
+
+    /// Whether the delivery that is in progress is one that was queued. The delegate is acquired during it.
+    var isDeliveringQueuedBytes: Bool { state.withLock { $0.isDelivering } }
 
     /// - Parameter holds: whether the event is data, which may retain the delegate.
     /// - Returns: whether the delegate may be called now. If so, ``release(performing:)`` must follow. Always `false`
@@ -127,7 +132,9 @@ struct DelegateSerializer: ~Copyable, Sendable {
             let seen = flags.load(ordering: .relaxed)
             guard seen & Self.closed == 0, !state.events.holdsEnd else { return (false, [event]) }
             let isHeld = seen & Self.suspended != 0
-            let dropped = state.events.put(event, droppingAtFailure: isHeld && enqueue == nil)
+            // A failure does not wait for the events that the suspension holds back, but for those before it.
+            let kept = isHeld ? (enqueue == nil ? 0 : state.countBeforeSuspension) : nil
+            let dropped = state.events.put(event, keepingAtFailure: kept)
             if let readerLimit, state.events.size > readerLimit { state.isReaderPaused = true }
             let old = flags.bitwiseOr(Self.pending, ordering: .acquiringAndReleasing).oldValue
             return (acquireIfFree(old, isWorthIt: !isHeld || event.ignoresSuspension), dropped)
@@ -182,7 +189,10 @@ struct DelegateSerializer: ~Copyable, Sendable {
 
     /// The task is suspended. From now on all events are queued.
     func beginSuspension() {
-        flags.bitwiseOr(Self.suspended, ordering: .acquiringAndReleasing)
+        state.withLock { state in
+            let isFirst = flags.bitwiseOr(Self.suspended, ordering: .acquiringAndReleasing).oldValue & Self.suspended == 0
+            if isFirst { state.countBeforeSuspension = state.events.count }
+        }
     }
 
     /// The task is no longer suspended.

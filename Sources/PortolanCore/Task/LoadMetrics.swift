@@ -48,6 +48,8 @@ public struct LoadMetrics: Hashable, Sendable {
         let time: Duration
         /// The number of steps before it.
         let stepCount: Int
+        /// The response after which the request before it is sent again, until a report takes it.
+        var refusal: HTTPResponse?
     }
 
     /// - Returns: whether there was room for the step.
@@ -70,14 +72,15 @@ public struct LoadMetrics: Hashable, Sendable {
         }
         let boundary = redirects[count]
         let end = TransferEnd(
-            report: report, refusal: nil, time: boundary.time, stepCount: boundary.stepCount, redirectCount: count)
+            report: report, refusal: redirects[count].refusal.take(), time: boundary.time, stepCount: boundary.stepCount,
+            redirectCount: count)
         ends.insert(end, at: ends.firstIndex { $0.redirectCount > count } ?? ends.count)
     }
 
     /// A redirect is followed: the next steps are those of another request.
     package mutating func noteRedirect(at time: Duration) {
         redirectCount += 1
-        if redirects.count < Self.limit { redirects.append(Boundary(time: time, stepCount: steps.count)) }
+        if redirects.count < Self.limit { redirects.append(Boundary(time: time, stepCount: steps.count, refusal: refusal.take())) }
     }
 
     /// The request is sent again after `response`. The report of its transfer follows.

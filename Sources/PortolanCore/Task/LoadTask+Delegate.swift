@@ -117,7 +117,7 @@ extension LoadTask {
 
     /// Notifies the delegate that more of the body has arrived. Called during the delivery of the data.
     func notifyDelegateOfReceivedBytes(_ observer: any LoadDelegate) {
-        if delegateSerializer.enqueue == nil {
+        if delegateSerializer.enqueue == nil || delegateSerializer.isDeliveringQueuedBytes {
             observer.loadTaskDidReceiveBytes(self)  // the delivery has acquired the delegate
         } else {
             notifyDelegate(.received)

@@ -310,7 +310,8 @@ public final class LoadTask: Sendable {
 // MARK: Decisions of the client
 
 extension LoadTask {
-    /// Ends the running handler load, and loads `request` as soon as the handler's call has returned.
+    /// Ends the running handler load, and loads `request`: at once, or, while the handler load is being started, when
+    /// its start has returned.
     ///
     /// If a body that can no longer be read would have to be sent again, the load fails, as in the Fetch Standard.
     ///

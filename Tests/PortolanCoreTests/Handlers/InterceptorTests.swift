@@ -12,8 +12,19 @@ import Testing
     /// What an interceptor has seen, in order.
     private final class Record: Sendable {
         private let lines = Mutex<[String]>([])
+        private let (changes, changing) = AsyncStream.makeStream(of: Void.self)
         var all: [String] { lines.withLock { $0 } }
-        func add(_ line: String) { lines.withLock { $0.append(line) } }
+
+        func add(_ line: String) {
+            lines.withLock { $0.append(line) }
+            changing.yield()
+        }
+
+        /// Waits until there are `count` lines.
+        func count(_ count: Int) async {
+            var iterator = changes.makeAsyncIterator()
+            while all.count < count { await iterator.next() }
+        }
 
         func end(_ request: Request, _ outcome: Interceptor.Outcome) {
             switch outcome {
@@ -84,7 +95,8 @@ import Testing
         loader(interceptor, redirecting).task(for: try Request("x:1"), delegate: delegate).resume()
         await delegate.ended()
         #expect(delegate.text == "for 2")
-        #expect(record.all == ["1 redirected to 2", "2 finished"])
+        await record.count(2)
+        #expect(record.all.sorted() == ["1 redirected to 2", "2 finished"])
     }
 
     @Test func aDeclinedRedirectIsDelivered() async throws {

@@ -174,18 +174,43 @@ import Testing
     @Test func suspendedTaskCallsItsDelegateAfterTheResume() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
-        let isDone = ConditionLock(false)
+        let isComplete = ConditionLock<Bool?>(nil)
         let delegate = RecordingDelegate()
-        let task = loader.load(try Request("x:1"), delegate: delegate) { _ in isDone.withLockBroadcasting { $0 = true } }
+        let task = loader.load(try Request("x:1"), delegate: delegate) { outcome in
+            isComplete.withLockBroadcasting { $0 = (try? outcome.get()) != nil }
+        }
         let load = try #require(handler.loads.first)
         task.suspend()
         load.client.didReach(.connected)
         load.respond()
         #expect(delegate.events.isEmpty)
         task.resume()
+        let limit = MonotonicTime.now + .seconds(60)
+        while !load.calls.contains(.resume), MonotonicTime.now < limit { sched_yield() }
         load.finish()
-        #expect(isDone.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
+        #expect(isComplete.wait(atMost: .seconds(60)) { $0 } == true)
         #expect(delegate.events == [.step(.connected)])
+    }
+
+    /// A failure does not wait for the resume. Events from before the suspension come first.
+    @Test(arguments: [false, true]) func failureOfASuspendedLoadIsDeliveredAtOnce(hasEarlierEvents: Bool) throws {
+        let jobs = Mutex<[@Sendable () -> Void]>([])
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate()
+        let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate, on: queue)
+        task.resume()
+        let load = try #require(handler.loads.first)
+        if hasEarlierEvents { load.client.didReach(.connected) }
+        task.suspend()
+        load.client.didReach(.requestSent)
+        load.client.didFail(with: LoadError(.cannotConnect, message: "no"))
+        let run = { while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() } }
+        run()
+        #expect(delegate.events == (hasEarlierEvents ? [] : [.failed(.cannotConnect)]))
+        task.resume()
+        run()
+        #expect(delegate.events == (hasEarlierEvents ? [.step(.connected), .failed(.cannotConnect)] : [.failed(.cannotConnect)]))
     }
 
     private func waitForLoad(_ count: Int, of handler: ManualHandler) -> ManualLoad? {
