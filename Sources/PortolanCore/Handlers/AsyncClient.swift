@@ -24,7 +24,9 @@ public struct AsyncClient: Sendable {
 
     /// Delivers the response. A multipart handler delivers one for each part.
     ///
-    /// - Parameter storage: whether a cache may store the response.
+    /// - Parameters:
+    ///   - response: the response.
+    ///   - storage: whether a cache may store it.
     public func didReceive(_ response: Response, storage: CacheStoragePolicy = .notAllowed) async throws {
         try load.check()
         try await load.handle(load.client.didReceive(response, storage: storage))
