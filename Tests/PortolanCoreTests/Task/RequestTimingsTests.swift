@@ -156,6 +156,7 @@ import Testing
         second.finish()
         await delegate.ended()
         #expect(task.metrics.timings.map { $0.report?.isReused } == [false, true])
-        #expect(task.metrics.timings.map { $0.connecting == nil } == [false, true])
+        #expect(task.metrics.timings.map { $0.connecting != nil } == [true, false])
+        #expect(task.metrics.timings.map { $0.waiting != nil } == [false, true], "the step `reused` is the second request's")
     }
 }
