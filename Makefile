@@ -124,7 +124,7 @@ docs: packages-docs
 packages-docs:
 	@scripts/packages.sh docs
 
-# Says when the contract's reference is not what the headers say now; without --check the script writes it.
+# Fails if the contract reference does not match the headers; without --check the script writes it.
 contract-reference:
 	@/usr/bin/python3 scripts/contract-reference.py --check
 

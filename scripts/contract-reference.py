@@ -3,9 +3,9 @@
 """Writes the reference of the plugin contract from the comments of the C headers.
 
     scripts/contract-reference.py            writes Sources/Portolan/Portolan.docc/contract-reference.md
-    scripts/contract-reference.py --check    exits with 1 where that page is not what the headers say now
+    scripts/contract-reference.py --check    exits with 1 if that page does not match the headers
 
-A function without a comment, and a commented declaration that is not understood, end it: nothing is left out unseen.
+A function without a comment is an error, and so is a commented declaration that it cannot parse. So the page is complete.
 """
 import pathlib
 import re
@@ -16,9 +16,9 @@ HEADERS = ROOT / "Sources/CPortolan/include/portolan"
 PAGE = ROOT / "Sources/Portolan/Portolan.docc/contract-reference.md"
 
 RULE = re.compile(r"\b([A-Z]{3,9})-(\d\d)(?: to \1-(\d\d))?")
-# What base.h says of threads, and the words by which the headers say who owns what.
+# The thread words of base.h, and the words with which the headers state ownership.
 THREADS = re.compile(r"^\[(?:any|serial|load-thread|concurrent)\].*?(?=\. Check:|\.?$)", re.MULTILINE)
-OWNERSHIP = re.compile(r"[^.;:]*\b(?:lent|borrowed|copy|copies|kept|lives|frees|dead)\b[^.;:]*")
+OWNERSHIP = re.compile(r"[^.;:]*\b(?:borrowed|copy|copies|keeps|kept|valid until|invalid|frees)\b[^.;:]*")
 
 
 class Fault(Exception):
@@ -26,7 +26,7 @@ class Fault(Exception):
 
 
 class Entry:
-    """A declaration with its comment; a struct's or an enumeration's members are entries, too."""
+    """A declaration with its comment. Members of a struct or an enumeration are entries, too."""
 
     def __init__(self, name, code, comment, members=()):
         self.name, self.code, self.comment, self.members = name, code, comment, list(members)
@@ -42,7 +42,7 @@ def uncommented(lines):
 
 
 def tidied(code):
-    """C as a reader wants it: the marks for NULL in Clang's shorter spelling, on as few lines as they stand."""
+    """C for readers: the NULL marks in Clang's shorter spelling, without extra indentation."""
     code = re.sub(r"\s*PORTOLAN_NONNULL\s*", "", code).replace("PORTOLAN_NULLABLE", "_Nullable")
     return re.sub(r"\n\s+", "\n    ", code.strip())
 
@@ -69,7 +69,7 @@ def members(body, where):
             entries.append(Entry(name, tidied(code), uncommented(comment)))
             comment, code = [], ""
     if code:
-        raise Fault(f"{where}: '{code}' is not understood")
+        raise Fault(f"{where}: '{code}' can't be parsed")
     return entries
 
 
@@ -90,7 +90,7 @@ def read(path):
             entries.append(Entry(match.group(1), line.rstrip("\\ "), uncommented(comment)))
             comment = []
         elif line.startswith("#if"):
-            # A macro that is defined one way or another: its name with its parameters says enough.
+            # A macro with several definitions: shows only its name and parameters.
             while not lines[at].startswith("#endif"):
                 at += 1
                 match = match or re.match(r"#define (PORTOLAN_\w+)(\([^)]*\))?", lines[at])
@@ -122,15 +122,15 @@ def read(path):
             entries.append(Entry(re.search(r"\b(portolan_\w+)\(", code).group(1), code, uncommented(comment)))
             comment = []
         else:
-            raise Fault(f"{path.name}:{at + 1}: a comment stands above '{line.strip()}', which is not understood")
+            raise Fault(f"{path.name}:{at + 1}: there is a comment above '{line.strip()}', which can't be parsed")
         at += 1
     if own is None:
-        raise Fault(f"{path.name} has no comment of its own")
+        raise Fault(f"{path.name} has no comment for the whole file")
     return own, entries
 
 
 def rules(text):
-    """The IDs in a text, with those that a range leaves out."""
+    """The IDs in a text, including those inside a range."""
     found = []
     for area, first, last in RULE.findall(text):
         found += [f"{area}-{number:02}" for number in range(int(first), int(last or first) + 1)]
@@ -138,12 +138,12 @@ def rules(text):
 
 
 def prose(comment):
-    """A comment as Markdown: its last part, threads and rules, on a line of its own."""
+    """A comment as Markdown, with the rules in a separate paragraph."""
     lines = []
     for line in comment.split("\n"):
         code = line.startswith("    ")
         if not code:
-            # Alone, a bracketed word would be a link, and angle brackets a tag.
+            # Escaped, because Markdown would make a link of a bracketed word.
             line = re.sub(r"(?<!`)\[([a-z-]+)\]", r"**\[\1\]**", line)
             line = re.sub(r"\b(PORTOLAN_\w+|portolan_\w+)\b(?![^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", r"`\1`", line)
             line = re.sub(r"(?<![`\w])Check: ", "Rules: ", line)
@@ -168,7 +168,7 @@ def checks(comment):
 
 
 def shown(entry, level):
-    """An entry, and under it its members."""
+    """An entry and its members."""
     out = [f"{'#' * level} {entry.name}", "", "```c", entry.code, "```", "", prose(entry.comment), ""]
     if entry.code.startswith("enum") and entry.members:
         out += ["| value | meaning |", "| --- | --- |"]
@@ -208,15 +208,15 @@ def page():
 
     out = ["# The contract reference", "", "Every function, struct and constant of the C headers, with its threads, its ownership and its rules.", "",
            "<!-- Written by scripts/contract-reference.py from Sources/CPortolan/include/portolan: change the headers, and run it. -->", "",
-           prose(overview), "", "`_Nullable` marks what may be NULL; nothing else may. <doc:contract> sets each function beside its Swift counterpart.", "",
+           prose(overview), "", "Only what is marked `_Nullable` may be NULL. <doc:contract> shows each function beside its Swift counterpart.", "",
            "## Functions at a glance", "",
-           "The words for threads are those of base.h. Ownership is what is lent for longer or shorter than the call, and who copies what; where nothing stands, what is lent is lent for the call.", "",
+           "The words for threads are those of base.h. Ownership says what is borrowed for longer or shorter than the call, and who copies what. An empty cell means that arguments and results are borrowed for the call.", "",
            "| function | threads | ownership | rules |", "| --- | --- | --- | --- |"] + glance + [""]
     for name, own, entries in read_headers:
         out += [f"## {name}", "", prose(own), ""]
         for entry in entries:
             out += shown(entry, 3)
-    out += ["## Rules", "", "Which declarations speak of a rule. A load that breaks one fails with its ID.", "", "| rule | where |", "| --- | --- |"]
+    out += ["## Rules", "", "The declarations that mention a rule. A load that violates a rule fails with the rule's ID.", "", "| rule | where |", "| --- | --- |"]
     out += [f"| {rule} | {', '.join(dict.fromkeys(index[rule]))} |" for rule in sorted(index)]
     return "\n".join(out) + "\n"
 
@@ -228,7 +228,7 @@ def main():
         sys.exit(f"scripts/contract-reference.py: {fault}")
     if sys.argv[1:] == ["--check"]:
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-            sys.exit(f"{PAGE.relative_to(ROOT)} is not what the headers say now: run scripts/contract-reference.py, and commit the page")
+            sys.exit(f"{PAGE.relative_to(ROOT)} does not match the headers: run scripts/contract-reference.py, and commit the page")
     elif sys.argv[1:]:
         sys.exit("usage: scripts/contract-reference.py [--check]")
     else:

@@ -13,7 +13,7 @@ struct EchoPlugin: PluginHandler {
     init(host: PluginHost) throws {
         maximumEcho = try host.setting("maximumEcho") ?? 1 << 20
         guard (0...Self.largestMaximum).contains(maximumEcho) else {
-            throw PluginError(.badRequest, message: "the setting 'maximumEcho' is to be an integer from 0 to \(Self.largestMaximum)")
+            throw PluginError(.badRequest, message: "the setting 'maximumEcho' must be an integer from 0 to \(Self.largestMaximum)")
         }
     }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `gzip:URL` is what is behind URL, decompressed. A layered plugin in the event-driven style: it asks the host for the inner URL and
- * delivers what comes as fast as its reader takes it. The rules are named where they are kept. */
+/* `gzip:URL` is the decompressed content of URL. A layered plugin in the event-driven style: it loads the inner URL
+ * through the host and delivers as fast as the reader takes the bytes. Comments name the rules where the code follows
+ * them. */
 #include "gzip.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +11,14 @@
 #define DEFAULT_BYTES ((int64_t)64 << 30)
 #define LARGEST_RATIO 1000000
 
-/* The host copies an error before the call returns, so it may lie on the stack. */
+/* The host copies an error before the call returns, so it may be on the stack. */
 static void *refuse(portolan_refusal *refusal, portolan_code code, const char *message) {
     portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
     refusal->give(refusal, &error);
     return NULL;
 }
 
-/* Has this a scheme (RFC 3986 section 3.1)? The host does the real parsing; the answer here is better (ERR-04). */
+/* Whether this has a scheme (RFC 3986 section 3.1). The host does the real parsing; this gives a better error (ERR-04). */
 static int is_absolute(portolan_string url) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
     size_t at = 0;
@@ -25,21 +26,21 @@ static int is_absolute(portolan_string url) {
     return at > 0 && at < url.length && url.bytes[at] == ':';
 }
 
-/* All behind the scheme, the query too, but the fragment is the reader's own. */
+/* Everything after the scheme, including the query, but not the fragment, which is for the reader. */
 static portolan_string inner_url(const portolan_request *request) {
     size_t prefix = request->scheme.length + 1, suffix = request->fragment.bytes ? request->fragment.length + 1 : 0;
     if (request->url.length < prefix + suffix) return PORTOLAN_STRING("");
     return (portolan_string){ request->url.bytes + prefix, request->url.length - prefix - suffix };
 }
 
-/* Refuses what it can see at once. Buffers come with the response, so that a load that waits to be started is small. */
+/* Refuses what is wrong at first sight. Buffers are allocated with the response, so a load that waits is small. */
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
-    (void)cached; /* nothing may be stored, so nothing comes to be confirmed */
+    (void)cached; /* its responses may not be stored, so there is none to confirm */
     if (!portolan_equal(request->method, PORTOLAN_STRING("GET")) && !portolan_equal(request->method, PORTOLAN_STRING("HEAD")))
         return refuse(refusal, PORTOLAN_ERROR_BAD_REQUEST, "gzip: URLs can only be read: use the method GET or HEAD");
     portolan_string inner = inner_url(request);
-    if (!is_absolute(inner)) /* not quoted: it may hold user information (ERR-05) */
+    if (!is_absolute(inner)) /* not quoted: it may contain user information (ERR-05) */
         return refuse(refusal, PORTOLAN_ERROR_BAD_URL, "no absolute URL follows gzip: write it as in gzip:file:///folder/file.gz");
     gzip_load *load = calloc(1, sizeof *load);
     if (!load) return refuse(refusal, PORTOLAN_ERROR_NO_MEMORY, "no memory for a gzip: load");
@@ -50,7 +51,8 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     return load;
 }
 
-/* Reads a whole number from 0 to `largest`; where the setting is not there, leaves what is. Returns 0 after it refused, naming the key. */
+/* Reads a whole number from 0 to `largest`. Without the setting, `*limit` stays. Returns 0 after a refusal that names
+ * the key. */
 static int read_limit(const portolan_host *host, portolan_refusal *refusal, portolan_string name, int64_t largest, int64_t *limit) {
     const portolan_property *setting = portolan_find_property(host->settings, host->setting_count, name);
     if (!setting) return 1;
@@ -59,13 +61,13 @@ static int read_limit(const portolan_host *host, portolan_refusal *refusal, port
         return 1;
     }
     char message[160];
-    snprintf(message, sizeof message, "the setting \"%.*s\" is to be a whole number from 0 to %lld, where 0 means no limit",
+    snprintf(message, sizeof message, "the setting \"%.*s\" must be a whole number from 0 to %lld, where 0 means no limit",
              (int)name.length, name.bytes, (long long)largest);
     refuse(refusal, PORTOLAN_ERROR_BAD_REQUEST, message);
     return 0;
 }
 
-/* Configuration is read once (REG-06). What was allocated before a refusal is given back (REG-03). */
+/* Reads the configuration once (REG-06). Frees what was allocated before a refusal (REG-03). */
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     gzip_plugin plugin = { .nested = host->extension(host, PORTOLAN_NESTED), .maximum_ratio = DEFAULT_RATIO,
                            .maximum_bytes = DEFAULT_BYTES };
@@ -81,7 +83,7 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
 
 static const portolan_string schemes[] = { PORTOLAN_TEXT("gzip") };
 
-/* can_init is NULL: every gzip: URL is this handler's, a malformed one too, which `make` then refuses. */
+/* can_init is NULL: this handler takes every gzip: URL, also malformed ones, which `make` then refuses. */
 static const portolan_handler handler = { .size = sizeof handler, .identifier = PORTOLAN_TEXT("org.portolan.gzip"), .schemes = schemes,
                                           .scheme_count = 1, .make = make, .loads = &gzip_loads };
 static const portolan_handler *const handlers[] = { &handler };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the plugin share: gzip.c starts it and makes loads, load.c is one load. */
+/* Shared by the two halves of the plugin: gzip.c starts the plugin and makes loads, load.c is one load. */
 #ifndef GZIP_H
 #define GZIP_H
 
@@ -14,7 +14,8 @@ typedef struct gzip_plugin {
     int64_t maximum_bytes; /* 0: no limit */
 } gzip_plugin;
 
-/* One load. Every pointer from the host lives until destroy has returned, but `inner`, which lives until it is closed. */
+/* One load. Pointers from the host are valid until destroy has returned, except `inner`, which is valid until its
+ * close. */
 typedef struct gzip_load {
     const gzip_plugin *plugin;
     const portolan_request *request;
@@ -23,12 +24,12 @@ typedef struct gzip_load {
     portolan_nested *inner;    /* NULL before the start and after the end */
     gzip_members members;
     unsigned char *output; /* NULL until the response has come */
-    size_t output_length;  /* what waits in it to be delivered */
+    size_t output_length;  /* the bytes in it that are not delivered yet */
     int is_paused;
     int has_responded;
 } gzip_load;
 
-/* What a load of this plugin can be told. */
+/* The functions of this plugin's loads. */
 extern const portolan_load_table gzip_loads;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One load. Bytes go one way: the host lends what came of the inner URL, zlib reads from there into the load's one buffer, and the
- * buffer is lent to the client. Not pulling is the pause (NEST-04), so memory does not grow with the body. */
+/* One load. Bytes go one way: zlib reads the borrowed bytes of the inner URL, and writes to the load's only buffer,
+ * which the client borrows. A load that does not pull pauses the inner load (NEST-04), so memory does not grow with the
+ * body. */
 #include "gzip.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,23 +11,23 @@
 #define OUTPUT_CAPACITY ((size_t)256 << 10)
 /* zlib counts in 32 bits. */
 #define LARGEST_INPUT ((int64_t)1 << 30)
-/* A small file of much the same line is no bomb: the ratio is judged when this much has come out. */
+/* A small file of equal lines is no bomb, so the ratio is checked only after this many bytes of output. */
 #define RATIO_JUDGED_AFTER ((uint64_t)16 << 20)
 
-/* For how many bytes, in and out, one call of the host's goes on: some ten milliseconds (LIFE-03). */
+/* The number of bytes, in and out, of one call from the host: about ten milliseconds (LIFE-03). */
 #define TURN_LENGTH ((uint64_t)4 << 20)
 
-/* Why the loop of deliveries goes on, or does not. */
+/* Why the loop of deliveries continues or ends. */
 typedef enum step {
     STEP_MORE,    /* the buffer is full, or the turn is over */
-    STEP_WAITS,   /* the inner load has nothing yet; `woken` comes */
+    STEP_WAITS,   /* the inner load has nothing yet; the host will call `woken` */
     STEP_IS_OVER, /* the whole inner body was read */
     STEP_FAILED,  /* the inner load failed, or the outer was stopped */
-    STEP_IS_BAD,  /* what came is no gzip data */
+    STEP_IS_BAD,  /* the input is not gzip data */
     STEP_NO_MEMORY
 } step;
 
-/* The one end of a load that is not the inner's fault. The inner is stopped first, as nobody wants its rest (CANCEL-08). */
+/* Ends the load with a failure of its own. Stops the inner load first, because nobody wants its rest (CANCEL-08). */
 __attribute__((format(printf, 3, 4))) static void fail(gzip_load *load, portolan_code code, const char *format, ...) {
     char message[400];
     va_list values;
@@ -45,14 +46,15 @@ static void finish(gzip_load *load) {
     load->client->did_finish(load->client);
 }
 
-/* The inner failure is the outer's cause, and its code the outer's (NEST-02). Without one the outer was stopped, and no end is owed. */
+/* Ends the load with the inner failure as its cause, and with the same code (NEST-02). Without a failure the outer load
+ * was stopped, and needs no end. */
 static void fail_as_inner(gzip_load *load) {
     const portolan_error *cause = load->plugin->nested->error(load->inner);
     if (!cause) return;
     portolan_error error = { .size = sizeof error, .code = cause->code, .domain = cause->domain, .cause = cause,
                              .message = PORTOLAN_TEXT("the compressed bytes behind gzip: could not be loaded") };
     load->client->did_fail(load->client, &error);
-    /* Not before: the cause is lent until then (LEAK-07). */
+    /* Not earlier: the cause is borrowed until then (LEAK-07). */
     load->plugin->nested->close(load->inner);
     load->inner = NULL;
 }
@@ -60,14 +62,14 @@ static void fail_as_inner(gzip_load *load) {
 static void fail_as_data(gzip_load *load) {
     const gzip_members *members = &load->members;
     if (members->place == GZIP_AT_START)
-        fail(load, PORTOLAN_ERROR_DECODING_FAILED, "what is behind gzip: is no gzip file (%s): load it without gzip:", members->words);
+        fail(load, PORTOLAN_ERROR_DECODING_FAILED, "the URL behind gzip: is not a gzip file (%s): load it without gzip:", members->words);
     else
         fail(load, PORTOLAN_ERROR_DECODING_FAILED,
-             "the gzip data are malformed about byte %llu, in member %llu or after it (%s): get or make the file anew",
+             "the gzip data are malformed near byte %llu, in or after member %llu (%s): get or make the file again",
              (unsigned long long)members->taken, (unsigned long long)members->member, members->words);
 }
 
-/* Which code a reader expects for what a server says instead of the file. */
+/* The code that a reader expects for a server's status instead of the file. */
 static portolan_code code_of_status(int32_t status) {
     switch (status) {
     case 401:
@@ -87,7 +89,7 @@ static int ends_in(portolan_string name, const char *suffix) {
     return portolan_equal_ignoring_case(name, expected);
 }
 
-/* The name without what says that it is compressed, as gunzip(1) names files. `place` is for a name that changes. */
+/* The name without its suffix for compression, as gunzip(1) names files. `place` is memory for a changed name. */
 static portolan_string plain_name(portolan_string name, char *place, size_t capacity) {
     if (!name.bytes) return name;
     if (ends_in(name, ".gz")) return (portolan_string){ name.bytes, name.length - 3 };
@@ -98,7 +100,7 @@ static portolan_string plain_name(portolan_string name, char *place, size_t capa
     return (portolan_string){ place, name.length };
 }
 
-/* Hands on the inner response. Returns whether there is a body to deliver now. */
+/* Delivers the response. Returns whether there is a body to deliver now. */
 static int respond(gzip_load *load) {
     const portolan_response *inner = NULL;
     char name[256];
@@ -107,14 +109,14 @@ static int respond(gzip_load *load) {
     case PORTOLAN_STOPPED: fail_as_inner(load); return 0;
     default: return 0; /* nothing yet */
     }
-    /* A page that says why there is no file is not to be decompressed; neither is a part of one. */
+    /* An error page must not be decompressed, and neither must a part of a file. */
     if (inner->status != 0 && (inner->status < 200 || inner->status > 299 || inner->status == 206)) {
         fail(load, code_of_status(inner->status),
-             "the URL behind gzip: was answered with status %d and not with a whole file: load it without gzip: to see the answer",
+             "the URL behind gzip: returned status %d and not a whole file: load it without gzip: to see the response",
              (int)inner->status);
         return 0;
     }
-    /* Length, type and fields are those of the compressed file, so none is passed on. */
+    /* Length, type and fields belong to the compressed file, so they are not passed on. */
     portolan_response response = { .size = sizeof response, .status = inner->status, .expected_length = -1, .storage = PORTOLAN_STORE_NOT,
                                    .suggested_name = plain_name(inner->suggested_name, name, sizeof name) };
     load->has_responded = 1;
@@ -123,8 +125,8 @@ static int respond(gzip_load *load) {
     return flow == PORTOLAN_CONTINUE;
 }
 
-/* Decompresses until the buffer is full or there is no input at hand: pieces are large where the inner load is fast (BODY-05), and do not
- * wait where it is slow (PERF-04). Asked again after an end, gives the same. */
+/* Decompresses until the buffer is full or there is no input. So pieces are large if the inner load is fast (BODY-05),
+ * and do not wait if it is slow (PERF-04). After an end, it returns the same again. */
 static step fill(gzip_load *load, uint64_t turn_end) {
     gzip_members *members = &load->members;
     for (;;) {
@@ -135,29 +137,30 @@ static step fill(gzip_load *load, uint64_t turn_end) {
         case GZIP_NEEDS_INPUT: break;
         }
         if (members->taken + members->given >= turn_end) return STEP_MORE;
-        const void *bytes = NULL; /* lent until the next call of `next` */
+        const void *bytes = NULL; /* borrowed until the next call of `next` */
         int64_t count = load->plugin->nested->next(load->inner, &bytes);
         if (count == 0) return STEP_IS_OVER;
         if (count < 0) return count == PORTOLAN_WAIT ? STEP_WAITS : STEP_FAILED;
-        if (count > LARGEST_INPUT) return STEP_NO_MEMORY; /* nothing lends so much at once */
+        if (count > LARGEST_INPUT) return STEP_NO_MEMORY; /* no host gives so many at once */
         members->zlib.next_in = bytes;
         members->zlib.avail_in = (uInt)count;
     }
 }
 
-/* Whether a limit was met; then the load has failed (NEST-06). */
+/* Returns whether a limit was exceeded; the load has then failed (NEST-06). */
 static int is_over_limit(gzip_load *load) {
     uint64_t taken = load->members.taken, given = load->members.given;
     int64_t ratio = load->plugin->maximum_ratio, bytes = load->plugin->maximum_bytes;
     if (bytes > 0 && given > (uint64_t)bytes) {
         fail(load, PORTOLAN_ERROR_LIMIT_EXCEEDED,
-             "more than %lld bytes come out of the gzip data: raise the setting maximumBytes, or set it to 0 for no limit",
+             "the gzip data decompress to more than %lld bytes: raise the setting maximumBytes, or set it to 0 for no limit",
              (long long)bytes);
         return 1;
     }
     if (ratio > 0 && given > RATIO_JUDGED_AFTER && given / (uint64_t)ratio > taken) {
         fail(load, PORTOLAN_ERROR_LIMIT_EXCEEDED,
-             "%llu bytes come out of %llu of gzip data, more than %lld times: raise the setting maximumRatio, or set it to 0 for no limit",
+             "%llu bytes come from %llu bytes of gzip data, more than %lld times as many: raise the setting maximumRatio, "
+             "or set it to 0 for no limit",
              (unsigned long long)given, (unsigned long long)taken, (long long)ratio);
         return 1;
     }
@@ -169,14 +172,14 @@ static void end(gzip_load *load) {
     const gzip_members *members = &load->members;
     if (gzip_members_may_end(members)) { finish(load); return; }
     if (members->place == GZIP_AT_START)
-        fail(load, PORTOLAN_ERROR_TRUNCATED, "what is behind gzip: is empty, which no gzip file is: get or make it anew");
+        fail(load, PORTOLAN_ERROR_TRUNCATED, "the URL behind gzip: is empty, so it is not a gzip file: get or make it again");
     else
         fail(load, PORTOLAN_ERROR_TRUNCATED, "the gzip data end after %llu bytes, in the middle of member %llu: get the whole file",
              (unsigned long long)members->taken, (unsigned long long)members->member);
 }
 
-/* Delivers until the client pauses or stops the load, the inner load has nothing yet, the turn is over, or the end (BODY-10: cut short is
- * no finish). */
+/* Delivers until the client pauses or stops the load, the inner load has nothing yet, the turn is over, or the body
+ * ends (BODY-10: a body that is cut short is a failure). */
 static void deliver(gzip_load *load) {
     const uint64_t turn_end = load->members.taken + load->members.given + TURN_LENGTH;
     for (;;) {
@@ -202,7 +205,7 @@ static void deliver(gzip_load *load) {
     }
 }
 
-/* What a body needs, and a HEAD or a failure before it does not. */
+/* Allocates the buffers for a body. A HEAD request, or a failure before the body, does not need them. */
 static int has_buffers(gzip_load *load) {
     if (load->output) return 1;
     unsigned char *output = malloc(OUTPUT_CAPACITY);
@@ -215,15 +218,15 @@ static int has_buffers(gzip_load *load) {
     return 0;
 }
 
-/* Goes on from wherever the load stands. */
+/* Continues the load from its current state. */
 static void proceed(gzip_load *load) {
-    if (!load->inner || load->is_paused) return; /* a wake may come in a pause, and delivers nothing (FLOW-01) */
+    if (!load->inner || load->is_paused) return; /* `woken` in a pause delivers nothing (FLOW-01) */
     if (!load->has_responded && !respond(load)) return;
     if (portolan_equal(load->request->method, PORTOLAN_STRING("HEAD"))) finish(load);
     else if (has_buffers(load)) deliver(load);
 }
 
-/* Range and If-… of the outer do not mean the compressed file, so no field goes in; neither does a body. */
+/* Range and If-… of the outer request are not about the compressed file, so no field is passed on, and no body. */
 static void start(void *pointer) {
     gzip_load *load = pointer;
     portolan_change change = { .size = sizeof change, .url = load->inner_url, .drops_body = 1, .drops_fields = 1 };
@@ -239,7 +242,7 @@ static void resume(void *pointer) {
 
 static void woken(void *pointer) { proceed(pointer); }
 
-/* The host closes the inner load of one that was stopped. */
+/* The host closes the inner load of a stopped load. */
 static void destroy(void *pointer) {
     gzip_load *load = pointer;
     if (load->output) gzip_members_end(&load->members);

@@ -4,7 +4,7 @@
 
 /* The first byte of a member's header (RFC 1952 section 2.3.1). */
 #define FIRST_BYTE 0x1f
-/* 32 KiB of window, and 16 more for the gzip format with its checks, which zlib makes: inflateInit2 in zlib.h. */
+/* A window of 32 KiB, plus 16 so that zlib expects the gzip format and makes its checks: inflateInit2 in zlib.h. */
 #define GZIP_WINDOW (15 + 16)
 
 int gzip_members_begin(gzip_members *members) {
@@ -23,7 +23,7 @@ static gzip_result bad(gzip_members *members, const char *words) {
     return GZIP_IS_BAD;
 }
 
-/* Takes zero bytes. Returns whether nothing else came. */
+/* Takes zero bytes. Returns whether there was nothing else. */
 static int take_padding(gzip_members *members) {
     z_stream *zlib = &members->zlib;
     while (zlib->avail_in > 0 && *zlib->next_in == 0) {
@@ -34,7 +34,7 @@ static int take_padding(gzip_members *members) {
     return zlib->avail_in == 0;
 }
 
-/* There is input, and no member has begun with it. */
+/* Starts with the next input, which is not inside a member. Returns what is bad, or NULL. */
 static const char *begin_member(gzip_members *members) {
     unsigned char first = *members->zlib.next_in;
     if (members->place != GZIP_AT_START && first == 0) members->place = GZIP_IN_PADDING;
@@ -58,7 +58,7 @@ static gzip_result inflate_some(gzip_members *members, unsigned char *buffer, si
     switch (status) {
     case Z_STREAM_END: members->place = GZIP_BETWEEN; return GZIP_NEEDS_INPUT;
     case Z_OK:
-    case Z_BUF_ERROR: return GZIP_NEEDS_INPUT; /* no progress was possible: no input, or no room, which the caller sees */
+    case Z_BUF_ERROR: return GZIP_NEEDS_INPUT; /* no progress was possible: no input, or no room; the caller checks which */
     case Z_MEM_ERROR: return GZIP_NO_MEMORY;
     default: return bad(members, zlib->msg ? zlib->msg : "incorrect data");
     }
@@ -76,7 +76,7 @@ gzip_result gzip_members_read(gzip_members *members, unsigned char *buffer, size
         if (*length == capacity) return GZIP_IS_FULL;
         gzip_result result = inflate_some(members, buffer, capacity, length);
         if (result != GZIP_NEEDS_INPUT) return result;
-        /* With room left zlib has taken all that it can, unless a member has ended. */
+        /* If there is room left, zlib has taken all input that it can, unless a member has ended. */
         if (members->place == GZIP_IN_MEMBER && *length < capacity && members->zlib.avail_in == 0) return result;
     }
 }

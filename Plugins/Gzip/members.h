@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A gzip file, decompressed piece by piece: one or more members (RFC 1952 section 2.2), and zero bytes after the last one, as tape and
- * block devices leave them. Knows nothing of loads. */
+/* Decompresses a gzip file piece by piece: one or more members (RFC 1952 section 2.2), and zero bytes after the last
+ * one, as tapes and block devices leave them. Independent of loads. */
 #ifndef GZIP_MEMBERS_H
 #define GZIP_MEMBERS_H
 
@@ -9,39 +9,39 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-/* How the last member lies to what was read. */
+/* The place in the file after the input so far. */
 typedef enum gzip_place {
-    GZIP_AT_START, /* nothing was read */
+    GZIP_AT_START, /* no input yet */
     GZIP_IN_MEMBER,
-    GZIP_BETWEEN, /* the last byte was a member's last */
+    GZIP_BETWEEN, /* the last byte ended a member */
     GZIP_IN_PADDING
 } gzip_place;
 
 typedef enum gzip_result {
     GZIP_NEEDS_INPUT, /* all input was taken */
     GZIP_IS_FULL,     /* no room is left for output; there may be more */
-    GZIP_IS_BAD,      /* `words` says what; so does every later call */
+    GZIP_IS_BAD,      /* `words` says why; every later call returns this again */
     GZIP_NO_MEMORY
 } gzip_result;
 
 typedef struct gzip_members {
-    z_stream zlib; /* `next_in` and `avail_in` are the input that waits */
+    z_stream zlib; /* `next_in` and `avail_in` are the input that is left */
     gzip_place place;
     uint64_t member;  /* counted from 1 */
     uint64_t taken;   /* bytes of input */
     uint64_t given;   /* bytes of output */
-    const char *words; /* what is bad, as zlib says it where zlib does; static */
+    const char *words; /* what is bad, from zlib if zlib found it; static */
 } gzip_members;
 
-/* 0 where memory could not be had. After 1, `gzip_members_end`. */
+/* Returns 0 if there is no memory. After 1, call `gzip_members_end`. */
 int gzip_members_begin(gzip_members *);
 void gzip_members_end(gzip_members *);
 
-/* Decompresses into `buffer`, which `*length` bytes fill already, until it is full or the input has been taken. Input that nothing is made
- * of, such as padding, counts as taken, too. */
+/* Decompresses into `buffer`, after the `*length` bytes that it already has, until it is full or all input was taken.
+ * Input without output, such as padding, also counts as taken. */
 gzip_result gzip_members_read(gzip_members *, unsigned char *buffer, size_t capacity, size_t *length);
 
-/* May the file end here? */
+/* Whether the file may end here. */
 int gzip_members_may_end(const gzip_members *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// fgetxattr(2) and its like, which Swift's Glibc module leaves out.
+/// fgetxattr(2) and similar functions, which Swift's Glibc module does not have.
 #ifndef PORTOLAN_EXTENDED_ATTRIBUTES_H
 #define PORTOLAN_EXTENDED_ATTRIBUTES_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// Functions of the C library that are GNU extensions. Declared here, because Swift's Glibc module is made without them.
+/// GNU extensions of the C library. Declared here, because Swift's Glibc module does not have them.
 #ifndef PORTOLAN_GNU_EXTENSIONS_H
 #define PORTOLAN_GNU_EXTENSIONS_H
 
 #include <pthread.h>
 
-/// secure_getenv(3): a variable of the environment, or NULL for every one where the process has more rights than its user.
+/// secure_getenv(3): an environment variable; NULL for every variable if the process has more rights than its user.
 extern char *secure_getenv(const char *name);
 
 /// pthread_setname_np(3): names a thread, in 15 bytes at most.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pins version 1 of the contract: a build in which a struct, a member or a published number has moved stops here.
+/* Pins version 1 of the contract: a build fails here if a struct, a member or a published number has moved.
  *
- * A layout is a count of fixed bytes and a count of words (pointers and size_t), so the same lines hold where a word has 4 bytes and
- * where it has 8. No struct has padding that the compiler put in. What a later minor version appends goes after the last row of its
- * struct, and the size moves; nothing else on this page ever changes. */
+ * A layout is a count of fixed bytes and a count of words (pointers and size_t), so the same lines are correct for
+ * words of 4 and of 8 bytes. No struct has padding from the compiler. Members that a later minor version appends go
+ * after the last row of their struct, and the size changes. Nothing else in this file ever changes. */
 #include <portolan/portolan.h>
 
 #define AT(type, member, fixed, words) \

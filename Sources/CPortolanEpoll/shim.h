@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// epoll(7) and eventfd(2), which Swift's Glibc module leaves out.
+/// epoll(7) and eventfd(2), which Swift's Glibc module does not have.
 #ifndef PORTOLAN_EPOLL_H
 #define PORTOLAN_EPOLL_H
 

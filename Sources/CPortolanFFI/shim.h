@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a shim: libffi's types are variables, which Swift takes for shared mutable state, though nobody writes to them.
+// Why a shim: libffi's types are variables. Swift treats them as shared mutable state, although nobody writes to them.
 #ifndef PORTOLAN_FFI_SHIM_H
 #define PORTOLAN_FFI_SHIM_H
 
@@ -14,7 +14,7 @@ static inline ffi_type *_Nonnull portolan_ffi_pointer(void) { return &ffi_type_p
 static inline ffi_type *_Nonnull portolan_ffi_float(void) { return &ffi_type_float; }
 static inline ffi_type *_Nonnull portolan_ffi_double(void) { return &ffi_type_double; }
 
-/// The integer of `width` bytes; anything but 1, 2 and 4 counts as 8.
+/// Returns the integer type of `width` bytes: 1, 2 or 4; any other value means 8.
 static inline ffi_type *_Nonnull portolan_ffi_integer(int width, int is_signed) {
     switch (width) {
     case 1: return is_signed ? &ffi_type_sint8 : &ffi_type_uint8;
@@ -24,8 +24,9 @@ static inline ffi_type *_Nonnull portolan_ffi_integer(int width, int is_signed) 
     }
 }
 
-/// Calls a function of a variable argument list with up to six words, the fixed ones first, of which there is at least one. Swift has no such type of a function; a call
-/// with another type would leave unsaid how many arguments lie in vector registers, which x86-64 asks of the caller (System V ABI, section 3.5.7).
+/// Calls a variadic function with up to six words: first the fixed arguments, at least one, then the others. Swift has no
+/// type for such a function. On x86-64 the caller must pass the number of arguments in vector registers, and a call with
+/// another type would not (System V ABI, section 3.5.7).
 static inline uint64_t portolan_ffi_call_variadic(void (*_Nonnull function)(void), const uint64_t *_Nonnull words, size_t count) {
     typedef uint64_t (*variadic)(uint64_t, ...);
     variadic call = (variadic)function;
@@ -48,24 +49,25 @@ struct portolan_ffi_place {
     void *_Nullable symbol_address;
 };
 
-/// dladdr1(3), under a name of its own, because Swift's Glibc module is made without the GNU extensions.
+/// dladdr1(3) under another name, because Swift's Glibc module has no GNU extensions.
 extern int portolan_ffi_find(const void *_Nonnull address, struct portolan_ffi_place *_Nonnull place, void *_Nullable *_Nonnull symbol, int what)
     __asm__("dladdr1");
 #endif
 
-/// Whether a symbol's address, as dlsym(3) gives it, is a function's. What only the library itself has a name for is one that it chose when it was loaded
-/// (`memcpy` has one for each processor); where the C library can't tell, each is.
+/// Returns whether an address of dlsym(3) is the address of a function. An address without a public symbol counts as a
+/// function that the library chose when it was loaded (`memcpy` has one for each processor). If the C library can't tell,
+/// every address counts as a function.
 static inline int portolan_ffi_is_function(const void *_Nonnull address) {
 #ifdef __GLIBC__
     enum { symbol_entry = 1 };
     struct portolan_ffi_place place;
     void *_Nullable symbol = NULL;
-    // A variable of each thread lies in no library.
+    // A thread-local variable is in no library.
     if (portolan_ffi_find(address, &place, &symbol, symbol_entry) == 0) return 0;
     if (symbol == NULL) return 1;
-    // The same bits of the same byte in both classes; st_info lies elsewhere.
+    // Both ELF classes use the same bits of st_info, but the byte has another offset.
     unsigned char info = sizeof(void *) == 8 ? ((const Elf64_Sym *)symbol)->st_info : ((const Elf32_Sym *)symbol)->st_info;
-    // Not only what says to be a function: of what is written in assembly many a symbol says nothing.
+    // Also accepts symbols without a type, because many symbols of assembly code have none.
     unsigned char type = ELF64_ST_TYPE(info);
     return type != STT_OBJECT && type != STT_TLS && type != STT_COMMON;
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a shim: it names the package that is missing, and finds what only some releases have.
+// Why a shim: it names a missing package, and finds a function that only some releases have.
 #ifndef PORTOLAN_NGHTTP2_SHIM_H
 #define PORTOLAN_NGHTTP2_SHIM_H
 
@@ -9,7 +9,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-/* Since 1.61; distributions have it in earlier releases, too, where it mends CVE-2024-28182. */
+/* Since 1.61. Distributions have added it to earlier releases, too, to fix CVE-2024-28182. */
 extern void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t count) __attribute__((weak));
 
 /// - Returns: whether the library has the limit.

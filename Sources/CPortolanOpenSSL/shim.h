@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a shim: much of OpenSSL's interface is macros, some of them with casts or variadic functions in them, which Swift does not import.
+// Why a shim: Swift does not import many macros of OpenSSL, because they contain casts or call variadic functions.
 #ifndef PORTOLAN_OPENSSL_SHIM_H
 #define PORTOLAN_OPENSSL_SHIM_H
 
@@ -63,17 +63,17 @@ static inline void portolan_BIO_set_retry_write(BIO *bio) { BIO_set_retry_write(
 static inline void portolan_BIO_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 static inline int portolan_ERR_library(unsigned long error) { return ERR_GET_LIB(error); }
 static inline int portolan_ERR_reason(unsigned long error) { return ERR_GET_REASON(error); }
-/// SSL_R_UNEXPECTED_EOF_WHILE_READING and the like, which come only with their library.
+/// Whether the peer closed the connection without close_notify (SSL_R_UNEXPECTED_EOF_WHILE_READING).
 static inline int portolan_is_unexpected_eof(unsigned long error) {
     return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
 }
-/// Whether an algorithm is in no provider that is loaded: EVP_CIPHER_fetch(3).
+/// Whether no loaded provider has the algorithm: EVP_CIPHER_fetch(3).
 static inline int portolan_is_unsupported(unsigned long error) {
     return ERR_GET_LIB(error) == ERR_LIB_EVP &&
            (ERR_GET_REASON(error) == ERR_R_UNSUPPORTED || ERR_GET_REASON(error) == EVP_R_UNSUPPORTED_ALGORITHM);
 }
 
-// What the servers of the tests need.
+// For the servers of the tests.
 static inline uint64_t portolan_SSL_OP_NO_TICKET(void) { return SSL_OP_NO_TICKET; }
 static inline int portolan_SSL_CTX_set_servername_callback(SSL_CTX *context, int (*callback)(SSL *ssl, int *alert, void *argument)) {
     return (int)SSL_CTX_set_tlsext_servername_callback(context, callback);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a shim: inflateInit2 is a macro with sizeof in it, which Swift does not import; and input is const only where ZLIB_CONST asks for it.
+// Why a shim: Swift does not import the macro inflateInit2, because it contains sizeof. Input is const only with
+// ZLIB_CONST.
 #ifndef PORTOLAN_CZLIB_SHIM_H
 #define PORTOLAN_CZLIB_SHIM_H
 

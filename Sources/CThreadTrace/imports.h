@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the system that one library alone is given others for: the slots of its own through which it calls them (elf(5), dlinfo(3)). */
+/* Replaces functions of the system for one library only, in the slots through which it calls them (elf(5), dlinfo(3)). */
 #ifndef PORTOLAN_CTHREADTRACE_IMPORTS_H
 #define PORTOLAN_CTHREADTRACE_IMPORTS_H
 
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* dlfcn.h has them for _GNU_SOURCE alone, which Swift does not define. */
+/* dlfcn.h declares them only with _GNU_SOURCE, which Swift does not define. */
 extern int dlinfo(void *restrict handle, int request, void *restrict place);
 enum { PORTOLAN_LINK_MAP = 2 /* RTLD_DI_LINKMAP */ };
 
@@ -28,10 +28,10 @@ enum { PORTOLAN_LINK_MAP = 2 /* RTLD_DI_LINKMAP */ };
 #define PORTOLAN_DATA_SLOT R_AARCH64_GLOB_DAT
 #define PORTOLAN_WORD_SLOT R_AARCH64_ABS64
 #else
-#error "which relocations are slots of functions has to be said for this processor"
+#error "define the relocation types of function slots for this processor"
 #endif
 
-/* Writes `function` into each slot of `table` that is for `name`, and returns how many there are. */
+/* Writes `function` into each slot for `name` in `table`, and returns the number of these slots. */
 static inline int portolan_fill_slots(const struct link_map *map, const ElfW(Rela) *table, size_t size, const ElfW(Sym) *symbols,
                                       const char *strings, const char *name, void *function) {
     int count = 0;
@@ -41,7 +41,7 @@ static inline int portolan_fill_slots(const struct link_map *map, const ElfW(Rel
         if (kind != PORTOLAN_JUMP_SLOT && kind != PORTOLAN_DATA_SLOT && kind != PORTOLAN_WORD_SLOT) continue;
         if (strcmp(strings + symbols[ELF64_R_SYM(entry->r_info)].st_name, name) != 0) continue;
         void **slot = (void **)(map->l_addr + entry->r_offset);
-        /* One that something else was written into stays as it is. */
+        /* A slot that already has another function stays as it is. */
         if (*slot != dlsym(NULL, name)) continue;
         /* The slots are read-only by now (RELRO). */
         if (mprotect((void *)((uintptr_t)slot & ~(page - 1)), page, PROT_READ | PROT_WRITE) != 0) continue;
@@ -51,8 +51,8 @@ static inline int portolan_fill_slots(const struct link_map *map, const ElfW(Rel
     return count;
 }
 
-/* Has the library that `handle` of dlopen(3) stands for call `function` where it calls `name`, for good; what other libraries call is left alone.
- * Returns how many of its slots there are: 0 where it does not call it. */
+/* Makes the library of `handle` (dlopen(3)) call `function` instead of `name`, permanently. Calls of other libraries do
+ * not change. Returns the number of changed slots, 0 if the library does not call `name`. */
 static inline int portolan_replace_import(void *handle, const char *name, void *function) {
     struct link_map *map = NULL;
     if (dlinfo(handle, PORTOLAN_LINK_MAP, &map) != 0 || !map || !map->l_ld) return 0;
@@ -61,7 +61,7 @@ static inline int portolan_replace_import(void *handle, const char *name, void *
     const ElfW(Rela) *tables[2] = { NULL, NULL };
     size_t sizes[2] = { 0, 0 };
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
-        /* The C library has made them addresses; another one leaves them as they stand in the file. */
+        /* glibc has made them addresses; other C libraries leave them as in the file. */
         uintptr_t address = entry->d_un.d_ptr < map->l_addr ? map->l_addr + entry->d_un.d_ptr : entry->d_un.d_ptr;
         switch (entry->d_tag) {
         case DT_SYMTAB: symbols = (const ElfW(Sym) *)address; break;
@@ -81,7 +81,7 @@ static inline int portolan_replace_import(void *handle, const char *name, void *
     return count;
 }
 
-/* How many bytes the heap has lent out, in all of its arenas and mappings (mallinfo(3)). */
+/* Returns the number of allocated bytes of the heap, in all of its arenas and mappings (mallinfo(3)). */
 static inline size_t portolan_heap_bytes(void) {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;

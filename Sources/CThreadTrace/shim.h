@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Swift's Glibc module leaves out, and a process that judges others needs: the kernel's number of a thread, signals to one thread, the return
- * addresses on its stack (backtrace(3)), what a process has to do with its parent and its descendants (prctl(2)), to wait for a signal (sigtimedwait(2)), a
- * file in memory (memfd_create(2)), and whether memory can be read (process_vm_readv(2)). */
+/* Functions for a process that checks others, which Swift's Glibc module does not have: the kernel's number of a
+ * thread, signals to one thread, the return addresses on its stack (backtrace(3)), the relation to the parent and to
+ * descendants (prctl(2)), waiting for a signal (sigtimedwait(2)), a file in memory (memfd_create(2)), and whether
+ * memory can be read (process_vm_readv(2)). */
 #ifndef PORTOLAN_CTHREADTRACE_SHIM_H
 #define PORTOLAN_CTHREADTRACE_SHIM_H
 
@@ -32,10 +33,12 @@ static inline int portolan_signal_thread(int thread, int number) { return (int)s
 /* Sends this process a signal when its parent ends. */
 static inline int portolan_signal_at_end_of_parent(int number) { return prctl(PR_SET_PDEATHSIG, (unsigned long)number, 0UL, 0UL, 0UL); }
 
-/* Makes this process the parent of every descendant whose own parent ends, also of one that has left its process group and session. */
+/* Makes this process the parent of every descendant whose parent ends, also of one that left the process group and
+ * session. */
 static inline int portolan_adopt_descendants(int adopts) { return prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)adopts, 0UL, 0UL, 0UL); }
 
-/* Whether other processes of this user may look into this one, by ptrace(2) or /proc. Children inherit it. Gives what it was. */
+/* Sets whether other processes of this user may read this one by ptrace(2) or /proc. Children inherit it. Returns the
+ * previous value. */
 static inline int portolan_set_open_to_others(int is_open) {
     int before = prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
     prctl(PR_SET_DUMPABLE, (unsigned long)is_open, 0UL, 0UL, 0UL);
@@ -57,7 +60,7 @@ static inline int portolan_get_limits(pid_t process, struct portolan_limits *lim
     return 0;
 }
 
-/* Whether this process may have less memory (RLIMIT_DATA, RLIMIT_AS) than `limits` say. Safe in a signal handler. */
+/* Whether this process's memory limits (RLIMIT_DATA, RLIMIT_AS) are below those in `limits`. Safe in a signal handler. */
 static inline int portolan_has_less_memory(const struct portolan_limits *limits) {
     const int numbers[] = { RLIMIT_DATA, RLIMIT_AS };
     for (int i = 0; i < 2; i++) {
@@ -67,7 +70,7 @@ static inline int portolan_has_less_memory(const struct portolan_limits *limits)
     return 0;
 }
 
-/* Sets those of `process` that are not as in `limits`. Returns how many were not, or -1 where one can't be set. */
+/* Sets the limits of `process` that differ from `limits`. Returns how many differed, or -1 if one can't be set. */
 static inline int portolan_restore_limits(pid_t process, const struct portolan_limits *limits) {
     struct portolan_limits now;
     int changed = 0, refused = 0;
@@ -81,7 +84,8 @@ static inline int portolan_restore_limits(pid_t process, const struct portolan_l
     return refused ? -1 : changed;
 }
 
-/* Whether a process has ended, and another that traces it (ptrace(2)) keeps its parent from seeing that: by /proc/PID/status (proc(5)). */
+/* Returns whether a process has ended but its parent can't see that, because another process traces it (ptrace(2)).
+ * Reads /proc/PID/status (proc(5)). */
 static inline int portolan_is_held_after_end(pid_t process) {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/status", (int)process);
@@ -94,7 +98,8 @@ static inline int portolan_is_held_after_end(pid_t process) {
     return state && tracer && atoi(tracer + 12) > 0;
 }
 
-/* Waits for one of `signals`, which are blocked. Returns its number, with the process that sent it, or -1 when the time is over. */
+/* Waits for one of `signals`, which must be blocked. Returns its number and sets `sender` to the process that sent it,
+ * or returns -1 after the time. */
 static inline int portolan_await_signal(const sigset_t *signals, int64_t nanoseconds, int *sender) {
     struct timespec time = { .tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000) };
     siginfo_t information = { 0 };
@@ -103,20 +108,22 @@ static inline int portolan_await_signal(const sigset_t *signals, int64_t nanosec
     return number;
 }
 
-/* Waits for any child that has ended, also for one that was made without a signal for its end (__WALL); 0: none has. */
+/* Reaps any child that has ended, also one that was created without a signal for its end (__WALL). Returns 0 if there
+ * is none. */
 static inline int portolan_reap(int *status) { return (int)waitpid(-1, status, WNOHANG | 0x40000000); }
 
-/* A file in memory, open for what is executed in this process's place, too; below zero: errno says why not. */
+/* Creates a file in memory that stays open across exec. Returns a negative value on failure; errno has the reason. */
 static inline int portolan_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 0); }
 
-/* 1 where the byte at `place` can be read; 0 where not, or where the kernel does not tell: it does not of memory that no other process may see. */
+/* Returns 1 if the byte at `place` can be read. Returns 0 if not, or if the kernel does not tell, as for memory that no
+ * other process may see. */
 static inline int portolan_can_read(const void *place) {
     char byte;
     struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)place, 1 };
     return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1;
 }
 
-/* 1 where the byte at `place` can be written to, as which it is written now. */
+/* Returns 1 if the byte at `place` can be written. Writes the byte's current value to it. */
 static inline int portolan_can_write(void *place) {
     char byte;
     struct iovec local = { &byte, 1 }, remote = { place, 1 };
@@ -124,7 +131,8 @@ static inline int portolan_can_write(void *place) {
     return syscall(SYS_process_vm_writev, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1;
 }
 
-/* dlfcn.h has it for _GNU_SOURCE alone, which Swift does not define: dladdr(3) without a lock, as _dl_find_object(3) of glibc 2.35 has it. */
+/* Like dladdr(3), but without a lock: _dl_find_object(3) of glibc 2.35. dlfcn.h declares it only with _GNU_SOURCE,
+ * which Swift does not define. */
 struct portolan_mapped_object {
     unsigned long long flags;
     void *start;
@@ -135,8 +143,8 @@ struct portolan_mapped_object {
 };
 extern int portolan_find_object(void *address, struct portolan_mapped_object *object) __asm__("_dl_find_object");
 
-/* Writes the numbers of this process's children to `children`, and returns how many there are, at most `room`: by /proc/PID/stat (proc(5)), whose fourth
- * field is the parent. It is in C for Valgrind's sake, under which a keeper has to be quick, too. */
+/* Writes the process IDs of this process's children to `children`, and returns their number, at most `room`. Reads the
+ * parent from the fourth field of /proc/PID/stat (proc(5)). In C, so that the keeper is fast enough under Valgrind. */
 static inline int portolan_children(pid_t *children, int room) {
     DIR *folder = opendir("/proc");
     int count = 0;
@@ -149,7 +157,7 @@ static inline int portolan_children(pid_t *children, int room) {
         ssize_t length = read(file, text, sizeof text - 1);
         close(file);
         text[length > 0 ? length : 0] = 0;
-        /* The second field, the name, may hold anything. */
+        /* The second field, the name, may contain any character. */
         char *end = strrchr(text, ')'), state;
         int parent;
         if (end && sscanf(end + 1, " %c %d", &state, &parent) == 2 && parent == (int)getpid()) children[count++] = (pid_t)atoi(entry->d_name);
@@ -158,14 +166,14 @@ static inline int portolan_children(pid_t *children, int room) {
     return count;
 }
 
-/* What a handler of a signal writes into memory that outlives its process. */
+/* The text that a signal handler writes into memory that outlives its process. */
 enum { PORTOLAN_LAST_WORDS = 16380 };
 struct portolan_last_words {
     uint32_t count;
     unsigned char bytes[]; /* PORTOLAN_LAST_WORDS */
 };
 
-/* Adds bytes; what has no room is left out. */
+/* Adds bytes, unless there is no room for them. */
 static inline void portolan_add_words(struct portolan_last_words *words, const void *bytes, size_t count) {
     uint32_t start = words->count;
     if (start > PORTOLAN_LAST_WORDS || count > PORTOLAN_LAST_WORDS - start) return;
@@ -173,7 +181,8 @@ static inline void portolan_add_words(struct portolan_last_words *words, const v
     words->count = start + (uint32_t)count;
 }
 
-/* Writes where `address` is, as in "/usr/lib/tide.so(+0x1169)", with its place as the library's own symbols have it; of the program, "(+0x1169)". */
+/* Writes the library of `address` and the offset that the library's symbols use, as in "/usr/lib/tide.so(+0x1169)". In
+ * the program, writes only "(+0x1169)". */
 static inline void portolan_write_place(struct portolan_last_words *words, void *address) {
     struct portolan_mapped_object object = { .map = NULL };
     uintptr_t offset = (uintptr_t)address;
@@ -198,13 +207,13 @@ static inline void portolan_write_place(struct portolan_last_words *words, void 
     portolan_add_words(words, end + start, sizeof end - start);
 }
 
-/* Writes the stack of the calling thread, a handler of a signal on it: innermost first, a line for each frame. `context` is what the handler was
- * given. After the first call it takes no lock and allocates nothing. */
+/* Writes the stack of the calling thread, which runs a signal handler: one line for each frame, innermost first.
+ * `context` is the handler's argument. After the first call it takes no lock and allocates nothing. */
 static inline void portolan_write_stack(struct portolan_last_words *words, const void *context) {
     void *frames[48];
     int count = backtrace(frames, sizeof frames / sizeof *frames);
     for (int i = 0; i < count; i++) portolan_write_place(words, frames[i]);
-    /* A call of NULL has no frame that could be unwound: what it was to return to lies on top of the stack, or in the link register. */
+    /* A call of NULL has no frame to unwind. Its return address is on top of the stack, or in the link register. */
     const ucontext_t *interrupted = (const ucontext_t *)context;
     if (!interrupted) return;
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// Calls that give a descriptor which no child inherits, not even one that another thread starts at that moment: accept4(2), pipe2(2), eventfd(2);
-/// and one that has a child inherit none: posix_spawn_file_actions_addclosefrom_np(3).
-/// Declared here, because Swift's Glibc module is made without the GNU extensions.
+/// accept4(2), pipe2(2) and eventfd(2) create descriptors that no child inherits, not even a child that another thread
+/// starts at that moment. posix_spawn_file_actions_addclosefrom_np(3) makes a child inherit none.
+/// Declared here, because Swift's Glibc module has no GNU extensions.
 #ifndef PORTOLAN_SERVER_SUPPORT_H
 #define PORTOLAN_SERVER_SUPPORT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls the fixture library through libffi as PortolanBinding does, for Valgrind: interfaces of each kind of signature, variadic ones, and
- * closures that the library calls, from other threads and after their call, too.
+/* Calls the fixture library through libffi like PortolanBinding, for Valgrind: each kind of signature, variadic
+ * functions, and closures that the library calls, also from other threads and after the call that received them.
  *
  *   calls LIBRARY */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static void expect(int holds, const char *what) {
     if (!holds) fprintf(stderr, "wrong: %s\n", what), exit(1);
 }
 
-/* One call: types and values in their order, `fixed` of them before the dots, or all. */
+/* One call: types and values in order. `fixed` of them are before the dots, or all of them. */
 typedef struct call {
     ffi_type *result, *types[MOST];
     void *values[MOST];
@@ -51,7 +51,7 @@ typedef struct slot {
     ffi_type *types[4];
     ffi_closure *closure;
     void *code;
-    int64_t taken; /* bytes that came */
+    int64_t taken; /* received bytes */
 } slot;
 
 static void written(ffi_cif *interface, void *result, void **values, void *context) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host in C alone, so that Valgrind can look at plugins and no runtime of Swift's is in its way.
+/* A host in C only, so that Valgrind can check plugins without Swift's runtime.
  *
  *   loads LIBRARY SCHEME HOST [QUERY]
  *
- * loads that URL, and again with each thing that a client can do at each of its calls: say STOPPED, say PAUSE and resume, stop the load
- * between two calls. It answers challenges, gives an upload body that has nothing at first, and for `http` is the server, too. It judges
- * nothing but the memory: the Swift tests judge the loads. */
+ * Loads that URL, and then again with each action of a client at each of its calls: returns STOPPED, returns PAUSE and
+ * resumes, or stops the load between two calls. It answers challenges, has an upload body with no bytes at first, and
+ * is also the server for `http`. It checks only the memory; the Swift tests check the loads. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 enum { CALLS = 24, BODY = 3000 };
 enum deed { NOTHING, SAY_STOPPED, SAY_PAUSE, STOP };
 
-/* The client is the load's host: the functions come first. */
+/* A load's client. The functions come first, so that a pointer to the client is a pointer to this. */
 typedef struct loading {
     portolan_client client;
     const portolan_load_table *table;
@@ -39,7 +39,7 @@ typedef struct loading {
 static loading *of(portolan_client *client) { return (loading *)client; }
 static char sink;
 
-/* So that Valgrind sees what of it was never written. */
+/* So that Valgrind sees bytes that were never written. */
 static void look(const void *bytes, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (((const char *)bytes)[i] == 'x') sink++;
@@ -53,7 +53,7 @@ static void look_at_response(const portolan_response *response) {
     look_at_fields(response->fields, response->field_count);
 }
 
-/* The answer to a delivery. */
+/* The result of a delivery. */
 static portolan_flow flow(loading *l) {
     int is_it = l->calls++ == l->at;
     if (is_it && l->deed == SAY_STOPPED) l->is_over = 1;
@@ -97,7 +97,7 @@ static portolan_flow challenge(portolan_client *c, const portolan_challenge *que
     loading *l = of(c);
     look_at(question->protocol), look_at(question->host), look_at(question->realm), look_at(question->scheme);
     portolan_string ticker = PORTOLAN_TEXT("ticker"), tock = PORTOLAN_TEXT("tock"), guest = PORTOLAN_TEXT("guest");
-    int is_first = question->failure_count == 0; /* the first is wrong */
+    int is_first = question->failure_count == 0; /* the first answer is wrong */
     l->answer = (portolan_answer){ .size = sizeof l->answer, .disposition = PORTOLAN_USE,
                                    .user = is_first ? guest : ticker, .password = tock };
     portolan_flow result = flow(l);
@@ -136,7 +136,7 @@ static int32_t is_stopped(portolan_client *c) { return of(c)->is_over; }
 static const portolan_client functions = { sizeof functions, 0, interim, response, load, trailers, finish, fail, redirected, confirmed,
                                            read_cached, challenge, withdrawn, read_body, sent, reach, rewind_body, is_stopped, wake };
 
-/* Half a second, for what never comes: a load may wait for ever where its client has done so. */
+/* Waits until the load wakes the host. Fails after 5 seconds. */
 static void wait_until_woken(loading *l) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -173,14 +173,14 @@ static void give(portolan_refusal *refusal, const portolan_error *error) {
     exit(2);
 }
 
-/* Returns how many deliveries there were. */
+/* Returns the number of deliveries. */
 static int run(const portolan_handler *handler, void *plugin, const portolan_request *request, enum deed deed, int at) {
     loading l = { .client = functions, .table = handler->loads, .is_driven = handler->loads->start != NULL, .deed = deed, .at = at };
     portolan_refusal refusal = { .size = sizeof refusal, .give = give };
     pthread_mutex_init(&l.mutex, NULL);
     pthread_cond_init(&l.condition, NULL);
     l.load = handler->make(plugin, request, NULL, &l.client, &refusal);
-    if (deed != STOP || at >= 0) l.is_driven ? drive(&l) : l.table->run(l.load); /* else it was stopped first */
+    if (deed != STOP || at >= 0) l.is_driven ? drive(&l) : l.table->run(l.load); /* otherwise it was stopped first */
     l.table->destroy(l.load);
     pthread_cond_destroy(&l.condition);
     pthread_mutex_destroy(&l.mutex);
@@ -234,7 +234,7 @@ int main(int count, char **arguments) {
     void *library = dlopen(arguments[1], RTLD_NOW | RTLD_NODELETE);
     if (!library) return fprintf(stderr, "%s\n", dlerror()), 2;
     const portolan_plugin *(*entry)(uint32_t) = NULL;
-    *(void **)&entry = dlsym(library, "portolan_plugin_entry"); /* as dlopen(3) has it, for ISO C knows no such conversion */
+    *(void **)&entry = dlsym(library, "portolan_plugin_entry"); /* as in dlopen(3), because ISO C has no such conversion */
     const portolan_plugin *plugin = entry ? entry(PORTOLAN_ABI_MAJOR) : NULL;
     if (!plugin) return fprintf(stderr, "%s is no plugin\n", arguments[1]), 2;
     portolan_host host = { .size = sizeof host, .abi_minor = PORTOLAN_ABI_MINOR, .version = PORTOLAN_TEXT("0"),

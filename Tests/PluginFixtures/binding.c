@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that knows nothing of Portolan, with a function for each type and each rule of ownership that a binding has. */
+/* A library without any use of Portolan, with a function for each type and each ownership rule of a binding. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ int bf_data = 7;
 const char bf_constant[] = "seven";
 __thread int bf_own_data;
 
-/* What the library has handed out and not got back. */
+/* The number of things that the library has given out and not got back. */
 static int live_things, live_blocks, calls;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -38,7 +38,7 @@ static int read_count(int *counter) {
 
 int bf_live_things(void) { return read_count(&live_things); }
 int bf_live_blocks(void) { return read_count(&live_blocks); }
-/* How often `bf_note` was called since the start. */
+/* The number of calls of `bf_note` since the start. */
 int bf_calls(void) { return read_count(&calls); }
 void bf_note(void) { count(&calls, 1); }
 
@@ -59,13 +59,13 @@ float bf_float(float x) { return x * 2; }
 double bf_double(double x) { return x / 2; }
 bool bf_bool(bool x) { return !x; }
 
-/* Sixteen arguments, more than registers hold. */
+/* Sixteen arguments, more than fit in registers. */
 int64_t bf_sum(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, uint32_t f, int64_t g, uint64_t h, size_t i, double j, float k, bool l,
                int64_t m, int64_t n, int64_t o, int64_t p) {
     return a + b + c + d + e + (int64_t)f + g + (int64_t)h + (int64_t)i + (int64_t)j + (int64_t)k + l + m + n + o + p;
 }
 
-/* Variable arguments: i, l, d and s say of which type each is. */
+/* Variable arguments: i, l, d and s give the type of each. */
 double bf_vsum(const char *kinds, ...) {
     va_list list;
     va_start(list, kinds);
@@ -81,7 +81,7 @@ double bf_vsum(const char *kinds, ...) {
     return sum;
 }
 
-/* Text: lent, given away, absent. */
+/* Text: borrowed, owned by the caller, absent. */
 const char *bf_lent_text(int which) { return which == 0 ? NULL : which == 1 ? "lent" : "line\nbreak\x1b[31m"; }
 
 char *bf_given_text(const char *text) {
@@ -94,7 +94,7 @@ void bf_free(void *block) {
     free(block);
 }
 
-/* Bytes: lent to the library, lent by it, given away. */
+/* Bytes: borrowed by the library, borrowed from it, owned by the caller. */
 uint64_t bf_hash(const void *bytes, size_t length) {
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
@@ -119,14 +119,14 @@ const void *bf_absurd_blob(size_t *length) {
     return "x";
 }
 
-/* Lends a byte, and says that it is a quarter of a GiB and one more. */
+/* Returns one byte, and reports a length of 1/4 GiB and one byte. */
 int bf_lend_huge(const void **bytes, uint32_t *length) {
     *bytes = "x";
     *length = (256u << 20) + 1;
     return 0;
 }
 
-/* What a function can put out. */
+/* Outputs. */
 int bf_outputs(int8_t *a, uint16_t *b, int64_t *c, double *d, bool *e, const char **f, const char **g) {
     *a = -5;
     *b = 65535;
@@ -157,7 +157,7 @@ int bf_open_into(const char *text, thing **self) {
     return *self ? 0 : 9;
 }
 
-/* Is not opened, and says why by what it puts out, which nobody owns. */
+/* Fails to open, and gives the reason as an output that nobody owns. */
 int bf_open_broken(thing **self, const char **words) {
     static thing broken = {.rest = "its lid is stuck"};
     *self = &broken;
@@ -183,13 +183,13 @@ ssize_t bf_read(thing *self, void *room, size_t capacity) {
     return (ssize_t)length;
 }
 
-/* The same, with how much it filled put out, and 1 at the end. */
+/* The same, with the number of filled bytes as an output, and 1 at the end. */
 int bf_read_into(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
     *filled = (uint32_t)bf_read(self, room, capacity);
     return *filled == 0;
 }
 
-/* The same, with 1 as soon as there is no more: together with the last bytes. */
+/* The same, but returns 1 together with the last bytes. */
 int bf_read_early(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
     bf_read_into(self, room, capacity, filled);
     return *self->rest == 0;
@@ -210,27 +210,27 @@ ssize_t bf_read_broken(void *room, size_t capacity) {
     return -1;
 }
 
-/* Says that it has filled more than there is. */
+/* Reports more filled bytes than the buffer has. */
 ssize_t bf_overfill(void *room, size_t capacity) {
     memset(room, 'x', capacity);
     return (ssize_t)capacity + 1;
 }
 
-/* Ends with 1, and a length of bytes that it does not give. */
+/* Ends with 1, and with a length without bytes. */
 int bf_end(const void **bytes, size_t *length) {
     *bytes = NULL;
     *length = 3;
     return 1;
 }
 
-/* As many say it. */
+/* Ends with 1 and the length -1, as many libraries do. */
 int bf_end_below_zero(const void **bytes, size_t *length) {
     *bytes = "none";
     *length = (size_t)-1;
     return 1;
 }
 
-/* Lends its own bytes, a byte at a time. */
+/* Returns its own bytes, one at a time. */
 int bf_next(thing *self, const void **bytes, size_t *length) {
     *bytes = self->rest;
     *length = *self->rest ? 1 : 0;
@@ -238,14 +238,14 @@ int bf_next(thing *self, const void **bytes, size_t *length) {
     return *length == 0;
 }
 
-/* Puts out a digit at a time, with 1 together with the last one. */
+/* Outputs a digit at a time, and returns 1 together with the last one. */
 int bf_next_digit(thing *self, int *digit) {
     *digit = *self->rest - '0';
     if (*self->rest) self->rest++;
     return *self->rest == 0;
 }
 
-/* What is kept of what a caller hands over once, as putenv(3) and openlog(3) keep it. */
+/* Pointers that the caller passes once, kept like those of putenv(3) and openlog(3). */
 static const char *remembered_text;
 static const void *remembered_bytes;
 static size_t remembered_length;
@@ -264,7 +264,7 @@ const void *bf_remembered_bytes(size_t *length) {
     return remembered_bytes;
 }
 
-/* Writes to a place and reads it again, long after the call that was to fill it. */
+/* Writes to the caller's memory and reads it again, long after the call that received the pointer. */
 void bf_remember_place(long *place) { remembered_place = place; }
 
 long bf_use_place(long value) {
@@ -297,7 +297,7 @@ int bf_keep(write_function *write, void *user) {
     return 0;
 }
 
-/* Calls what was kept; what it is called when its load is over. */
+/* Calls the kept callback, which may happen after its load is over. */
 int64_t bf_call_kept(void) { return kept ? (int64_t)kept("late", 1, 4, kept_user) : -1; }
 
 static void *call_elsewhere(void *answer) {
@@ -314,7 +314,7 @@ int bf_write_elsewhere(write_function *write, void *user) {
     return (int)answer;
 }
 
-/* Writes for ever, until it is told to stop. */
+/* Writes until the callback asks it to stop. */
 int bf_write_forever(write_function *write, void *user) {
     while (write("again ", 1, 6, user) == 6) {}
     return 23;
@@ -339,7 +339,7 @@ int bf_wait(thing *self) {
     return 7;
 }
 
-/* Writes a byte, whatever is answered, and then blocks until it is woken. */
+/* Writes a byte, ignores the result, and then blocks until it is woken. */
 int bf_write_and_wait(thing *self, write_function *write, void *user) {
     write("x", 1, 1, user);
     return bf_wait(self);

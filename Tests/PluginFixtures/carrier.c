@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sound plugin that says what reached it, the same in both styles: `carrier://WHAT` is blocking, `carrier-events://WHAT` event-driven.
+/* A correct plugin that reports what it received, the same in both styles: `carrier://WHAT` is blocking,
+ * `carrier-events://WHAT` event-driven.
  *
  *   show         a line for each property of the request, and for each of its fields
  *   redirect     to `show`, with a change of five properties, one of each kind, and one removed
- *   nest         `show`, opened inside with the same change
+ *   nest         `show`, as a nested load with the same change
  *   password, certificate, trust
- *                asks, and gives back what it was answered
+ *                sends a challenge, and returns the answer
  *   parts        three responses, each with its data
  *   twice        the upload body, read, rewound and read again
  *   moments      an interim response, each step, a response, trailers
- *   canonical    any query: without it, in canonical form; all of them are equivalent for a cache
- *   itself       the request's own URL, opened inside
+ *   canonical    with any query: the canonical form has none; all of them are equivalent for a cache
+ *   itself       the request's own URL, as a nested load
  *
- * `init` and `deinit` log. As in fixture-events.c one function, `pump`, does what can be done now; where nothing has to wait, as in a
- * blocking load, that is everything. */
+ * `init` and `deinit` log. As in fixture-events.c, one function, `pump`, does what can be done now. In a blocking load
+ * nothing waits, so `pump` does everything. */
 #include <inttypes.h>
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
@@ -38,7 +39,7 @@ typedef struct carrier {
     enum stage stage;
     int is_paused, round;
     int64_t taken;
-    size_t length; /* of `text`, which is what will be delivered */
+    size_t length; /* of `text`, which will be delivered */
     char text[16384];
 } carrier;
 
@@ -60,7 +61,7 @@ static void fail(carrier *c, portolan_code code, const char *message, const port
 }
 static int is(const carrier *c, const char *what) { return portolan_equal(c->request->host, (portolan_string){ what, strlen(what) }); }
 
-/* ---- what reached it ---- */
+/* ---- what it received ---- */
 
 static void show(carrier *c) {
     const portolan_request *request = c->request;
@@ -126,7 +127,7 @@ static void ask(carrier *c, portolan_method method) {
     else note(c, flow);
 }
 
-/* ---- the load; each step gives 0 where it has to wait ---- */
+/* ---- the load; each step returns 0 if it has to wait ---- */
 
 static portolan_flow respond(carrier *c, int64_t length) {
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = length };

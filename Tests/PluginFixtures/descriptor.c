@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose library or descriptor is wrong in one way: compiled once for each -DVARIANT_NAME (the Makefile lists them), and once
- * without, sound. What is wrong shows when it is loaded, so one library cannot hold two. */
+/* A plugin whose library or descriptor has one fault. Compiled once for each -DVARIANT_NAME (see the Makefile), and
+ * once without a fault. Loading the library shows the fault, so a library has only one. */
 #include <portolan/portolan.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Each macro below is one member; a variant defines it first. */
+/* Each macro below is one member. A variant defines its own before. */
 #if defined(VARIANT_short_plugin)
 #define PLUGIN_SIZE 16
 #elif defined(VARIANT_zero_size)
@@ -136,7 +136,7 @@ extern int portolan_fixture_symbol_that_no_library_has(void);
 #define SIDE_EFFECT 0
 #endif
 
-/* Each variant leaves some of the rest unused. */
+/* Each variant leaves some of the following unused. */
 #define MAYBE_UNUSED __attribute__((unused)) static
 
 MAYBE_UNUSED void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sound event-driven plugin, for one thing at a time:
+/* A correct event-driven plugin, for one thing at a time:
  *
  *   ticker://COUNT?size=BYTES   a thread of its own writes COUNT pieces into a socket pair; the load delivers them as they come
- *   ticker://COUNT?ask=1        the same, after a password (ticker, tock), which is waited for
- *   ticker://echo               gives the upload body back, waiting where it has nothing yet
- *   ticker://nest?url=URL       passes on what portolan.nested/1 gets from URL (percent-encoded)
- *   ticker://redirect?to=URL    a redirect that may be decided later; not taken, it is an empty response
+ *   ticker://COUNT?ask=1        the same, after it has waited for a password (ticker, tock)
+ *   ticker://echo               returns the upload body, and waits while there are no bytes
+ *   ticker://nest?url=URL       passes on what portolan.nested/1 loads from URL (percent-encoded)
+ *   ticker://redirect?to=URL    a redirect whose decision may come later; if it is not taken, an empty response
  *
- * The whole of an event-driven load is one function, `pump`: it does what can be done now and returns. start, resume, woken and
- * answered only note what has changed and pump. The thread touches nothing of the load but its end of the socket and `wake`. */
+ * One function, `pump`, is the whole event-driven load: it does what can be done now and returns. start, resume, woken
+ * and answered only record what has changed, and call it. The thread uses only its end of the socket and `wake`. */
 #include <errno.h>
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
@@ -41,7 +41,8 @@ typedef struct ticker {
 
 /* ---- the thread ---- */
 
-/* Sends in chunks smaller than the socket's buffer and wakes after each, so the reader always hears of what blocks a later one. */
+/* Sends chunks smaller than the socket's buffer, and wakes after each, so the reader always reads before a send can
+ * block. */
 static void *tick(void *load) {
     ticker *t = load;
     static const char zeros[CHUNK] = { 0 };
@@ -71,7 +72,7 @@ static void finish(ticker *t) {
     t->client->did_finish(t->client);
 }
 
-/* Every answer of the client goes through here: what comes next depends on it and on nothing else. */
+/* Handles each result of a client call. Only this result decides what comes next. */
 static void note(ticker *t, portolan_flow flow) {
     if (flow == PORTOLAN_STOPPED) t->stage = OVER;
     if (flow == PORTOLAN_PAUSE) t->is_paused = 1;
@@ -99,7 +100,7 @@ static void ask(ticker *t) {
     const portolan_answer *answer = NULL;
     portolan_flow flow = t->client->did_receive_challenge(t->client, &challenge, &answer);
     t->stage = ASKED;
-    if (flow == PORTOLAN_CONTINUE && answer) take_answer(t, answer); /* it may be there at once */
+    if (flow == PORTOLAN_CONTINUE && answer) take_answer(t, answer); /* the answer may be there at once */
     else note(t, flow);
 }
 
@@ -112,7 +113,7 @@ static void respond(ticker *t) {
     note(t, t->client->did_receive_response(t->client, &response));
 }
 
-/* Asks the inner load for its response, opening it first. Returns 0 where it has none yet. */
+/* Opens the nested load, and gets its response. Returns 0 if there is none yet. */
 static int begin_nest(ticker *t, const portolan_change *change) {
     const portolan_response *ignored = NULL;
     const portolan_error *cause;
@@ -129,12 +130,12 @@ static int begin_nest(ticker *t, const portolan_change *change) {
     return 1;
 }
 
-/* What comes before the body. Returns 0 where it has to wait. */
+/* Everything before the body. Returns 0 if it has to wait. */
 static int begin(ticker *t) {
     portolan_change change = { .size = sizeof change, .url = { t->text, strlen(t->text) }, .drops_fields = t->kind == NEST };
     if (t->kind == NEST) return begin_nest(t, &change);
     if (t->kind == REDIRECT) {
-        t->stage = DECIDING; /* paused while it is being decided; `resume` means not taken */
+        t->stage = DECIDING; /* paused until the decision; `resume` means not taken */
         note(t, t->client->was_redirected(t->client, &change, NULL));
         return 1;
     }
@@ -144,7 +145,7 @@ static int begin(ticker *t) {
     return 1;
 }
 
-/* One piece of the body. Returns 0 where there is none now: then somebody will wake this load. */
+/* One piece of the body. Returns 0 if there is none now; the load will then be woken. */
 static int deliver(ticker *t) {
     const void *bytes = t->piece;
     const portolan_error *cause;
@@ -154,7 +155,7 @@ static int deliver(ticker *t) {
     case NEST: count = t->nested->next(t->inner, &bytes); break;
     case TICK:
         count = recv(t->ours, t->piece + t->filled, (size_t)t->size - t->filled, MSG_DONTWAIT);
-        if (count < 0) return errno == EINTR; /* else EAGAIN: the thread wakes us */
+        if (count < 0) return errno == EINTR; /* otherwise EAGAIN: the thread wakes the load */
         t->filled += (size_t)count;
         if (count > 0 && t->filled < (size_t)t->size) return 1; /* a piece is delivered whole */
         if (count > 0) count = (int64_t)t->filled;
@@ -211,7 +212,7 @@ static void destroy(void *load) {
     }
     if (t->ours >= 0) close(t->ours), close(t->theirs);
     free(t->piece);
-    free(t); /* what is still open inside, the host closes */
+    free(t); /* the host closes open nested loads */
 }
 
 /* ---- the handler ---- */
@@ -283,7 +284,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     return NULL;
 }
 
-/* The state is the host's table for loads inside loads, or NULL, which is no refusal. */
+/* The state is the host's table for nested loads, or NULL, which is not a refusal. */
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     (void)refusal;
     return (void *)host->extension(host, PORTOLAN_NESTED);

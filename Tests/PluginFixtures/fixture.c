@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that breaks the contract, one rule for each URL. `fixture://NAME` is blocking; `fixture-events://NAME` is event-driven.
- * The tables at the end are the list of names; README.md says which rule each breaks. Every breach is bounded: where a host lets it
- * pass, the load still ends. */
+/* A plugin that breaks the contract, one rule for each URL. `fixture://NAME` is blocking; `fixture-events://NAME` is
+ * event-driven. The tables at the end list the names; README.md lists the rule that each breaks. Every violation is
+ * limited: if a host does not notice it, the load still ends. */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <poll.h>
@@ -17,7 +17,7 @@ typedef struct fixture {
     int has_thread, pipe[2];
 } fixture;
 
-/* `act` is the run or the start; the others are for breaches that lie elsewhere. */
+/* `act` is the run or the start; the others are for violations in other functions. */
 typedef struct breach {
     portolan_string name;
     void (*act)(fixture *);
@@ -56,13 +56,13 @@ static void data_after_finish(fixture *f) { whole(f); data(f); }
 static void response_after_finish(fixture *f) { whole(f); respond(f, 4); }
 static void data_after_redirect(fixture *f) {
     portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT("fixture://good") };
-    f->client->was_redirected(f->client, &to, NULL); /* whatever it says */
+    f->client->was_redirected(f->client, &to, NULL); /* whatever it returns */
     whole(f);
 }
 static void second_response(fixture *f) { respond(f, -1); data(f); respond(f, -1); data(f); finish(f); }
 static void confirms_nothing(fixture *f) { f->client->cached_response_is_valid(f->client, NULL); finish(f); }
 static void fail_without_error(fixture *f) {
-    const portolan_error *volatile none = NULL; /* volatile: so that no compiler sees through it */
+    const portolan_error *volatile none = NULL; /* volatile, to hide it from the compiler */
     f->client->did_fail(f->client, none);
 }
 
@@ -88,7 +88,7 @@ static void bad_field_value(fixture *f) {
     const portolan_field field = { PORTOLAN_TEXT("name"), PORTOLAN_TEXT("value\r\nset-cookie: a=b") };
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
 }
-/* Lengths and counts that were never set: nothing behind them may be read. */
+/* Lengths and counts that were never set: the host must not read the memory that they describe. */
 static void huge_field_value(fixture *f) {
     const portolan_field field = { PORTOLAN_TEXT("name"), { "value", (size_t)1 << 46 } };
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
@@ -149,14 +149,14 @@ static void short_error(fixture *f) {
 static void data_after_stopped(fixture *f) {
     respond(f, -1);
     for (int i = 0; i < 1000 && data(f) != PORTOLAN_STOPPED; i++) {}
-    for (int i = 0; i < 10; i++) data(f); /* it was told, and goes on */
+    for (int i = 0; i < 10; i++) data(f); /* it got STOPPED, and continues */
     finish(f);
 }
 static void data_while_paused(fixture *f) {
     static const char piece[65536] = { 0 };
     respond(f, -1);
     for (int i = 0; i < 1000; i++)
-        if (f->client->did_load(f->client, piece, sizeof piece) == PORTOLAN_STOPPED) return; /* takes PAUSE for CONTINUE */
+        if (f->client->did_load(f->client, piece, sizeof piece) == PORTOLAN_STOPPED) return; /* handles PAUSE like CONTINUE */
     finish(f);
 }
 static void finish_while_paused(fixture *f) {
@@ -169,7 +169,7 @@ static void *other_thread(void *load) {
     for (int i = 0; i < 100; i++) data(load);
     return NULL;
 }
-static void call_from_own_thread(fixture *f) { /* nothing overlaps: only the thread is wrong */
+static void call_from_own_thread(fixture *f) { /* no calls overlap: only the thread is wrong */
     respond(f, -1);
     f->has_thread = pthread_create(&f->thread, NULL, other_thread, f) == 0;
     if (f->has_thread) pthread_join(f->thread, NULL);
@@ -193,18 +193,18 @@ static void begin(fixture *f) {
 }
 static void event(fixture *f) { data(f); }
 
-/* ---- sound ones, for what a host does at a stop ---- */
+/* ---- correct ones, for the host's behaviour at a stop ---- */
 
-static void until_stopped(fixture *f) { /* delivers nothing, so it has to ask */
+static void until_stopped(fixture *f) { /* delivers nothing, so it must call is_stopped */
     respond(f, -1);
     while (!f->client->is_stopped(f->client)) poll(NULL, 0, 1);
 }
-static void wait_in_read(fixture *f) { /* a system call of its own, which `stop` interrupts */
+static void wait_in_read(fixture *f) { /* waits in a system call, which `stop` interrupts */
     char byte;
     respond(f, -1);
     if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("nobody interrupted the read"));
 }
-static void wait_after_step(fixture *f) { /* the same, but the call before it has no answer that could tell it */
+static void wait_after_step(fixture *f) { /* the same, but the call before it has no result that could report the stop */
     char byte;
     f->client->did_reach(f->client, PORTOLAN_CONNECTED);
     if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("nobody interrupted the read"));
@@ -263,7 +263,7 @@ static const breach blocking[] = {
 };
 static const breach driven[] = {
     { .name = PORTOLAN_TEXT("good"), .act = whole },
-    { .name = PORTOLAN_TEXT("silent"), .act = begin }, /* sound, and never ends by itself */
+    { .name = PORTOLAN_TEXT("silent"), .act = begin }, /* correct, but never ends by itself */
     { .name = PORTOLAN_TEXT("data-while-paused"), .act = data_while_paused },
     { .name = PORTOLAN_TEXT("finish-while-paused"), .act = finish_while_paused },
     { .name = PORTOLAN_TEXT("call-from-own-thread"), .act = thread_after_start },

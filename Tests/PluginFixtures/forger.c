@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that wants to be passed by `portolan check` without keeping to the contract. Its entry function, or its constructor, forges a result in the way
- * that WAY names, and ends the process of the check. Its README lists the ways. */
+/* A plugin that tries to pass `portolan check` without obeying the contract. Its entry function, or its constructor,
+ * forges a result in the way that WAY names, and ends the process of the check. The README lists the ways. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <portolan/helpers.h>
@@ -23,7 +23,7 @@ static void write_everywhere(void) {
     }
 }
 
-/* Fills each mapping that other processes share, closed or open, with the verdict and with what may stand for a length before it. */
+/* Fills each mapping that other processes share, closed or open, with the verdict, after bytes that may be its length. */
 static void fill_shared_memory(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512];
@@ -41,7 +41,7 @@ static void fill_shared_memory(void) {
     if (maps) fclose(maps);
 }
 
-/* As far as the system lets it, writes to every descriptor of the parent's. */
+/* Writes to every descriptor of the parent, as far as the system allows it. */
 static void write_to_parent(void) {
     for (int number = 0; number < 64; number++) {
         char path[64];
@@ -93,7 +93,7 @@ static void forge(void) {
         signal(SIGALRM, leave_on_alarm);
         raise(SIGALRM);
     }
-    /* Goes on as it should, beside a thread that writes over the judge's memory. */
+    /* Continues correctly, beside a thread that overwrites the memory of the checks. */
     if (strcmp(WAY, "scribbles") == 0) {
         pthread_t thread;
         fill_shared_memory();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sound blocking plugin of which there are several builds, GENERATION telling them apart:
+/* A correct blocking plugin with several builds. GENERATION is the number of the build:
  *
- *   generation://COUNT   COUNT times the number of the build, one delivery each, with a space behind it
+ *   generation://COUNT   COUNT times the number of the build with a space after it, one delivery each
  *
- * Its log says which build begins and ends. With REFUSES its `init` refuses. */
+ * Its log says which build starts and ends. With REFUSES its `init` refuses. */
 #include "no-memory.h"
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1.1 messages (RFC 9112) for http.c: heads and chunks read from runs of bytes however they are cut, and a request's head written.
- * As much as the fixture needs, and strict only where it would read past something. */
+/* HTTP/1.1 messages (RFC 9112) for http.c: reads heads and chunks from pieces of any size, and writes a request's head.
+ * Has only what the fixture needs, and is strict only if it would otherwise read too far. */
 #ifndef FIXTURES_HTTP_MESSAGE_H
 #define FIXTURES_HTTP_MESSAGE_H
 
@@ -15,7 +15,7 @@ enum { HEAD_LIMIT = 65536, FIELD_LIMIT = 256 };
 
 /* ---- fields ---- */
 
-/* The start of an answer, or the fields after its body. */
+/* The head of a response, or the fields after its body. */
 typedef struct http_head {
     int32_t status, minor;
     size_t length, field_count;
@@ -25,13 +25,13 @@ typedef struct http_head {
 
 static void head_begin(http_head *head) { head->length = head->field_count = 0; }
 
-/* The line end that stands before a section of nothing but fields, so that an empty section ends as others do. */
+/* The line end before a section of fields only, so that an empty section ends like others. */
 static void head_begin_trailers(http_head *head) {
     head_begin(head);
     memcpy(head->text, "\r\n", head->length = 2);
 }
 
-/* Takes bytes up to the empty line. 1: it is there, 0: more is needed, -1: too long. */
+/* Takes bytes up to the empty line. Returns 1 if it is there, 0 if more bytes are needed, -1 if it is too long. */
 static int head_take(http_head *head, const char *bytes, size_t count, size_t *taken) {
     for (*taken = 0; *taken < count;) {
         if (head->length == HEAD_LIMIT) return -1;
@@ -47,7 +47,7 @@ static portolan_string trimmed(const char *from, const char *to) {
     return (portolan_string){ from, (size_t)(to - from) };
 }
 
-/* The lines from `at` to the empty one. 0 where one of them is no field. */
+/* The lines from `at` to the empty one. Returns 0 if one of them is not a field. */
 static int head_read_fields(http_head *head, const char *at) {
     const char *end = head->text + head->length - 2;
     while (at < end) {
@@ -61,7 +61,7 @@ static int head_read_fields(http_head *head, const char *at) {
     return 1;
 }
 
-/* A status line and fields; 0 where it is none. */
+/* A status line and fields. Returns 0 for other text. */
 static int head_read(http_head *head) {
     const char *at = head->text, *line = memchr(at, '\n', head->length);
     if (!line || line - at < 13 || memcmp(at, "HTTP/1.", 7) != 0 || at[8] != ' ' || at[7] < '0' || at[7] > '1') return 0;
@@ -123,7 +123,7 @@ static int64_t content_length(portolan_string text) {
     return value;
 }
 
-/* Where the body of an answer ends (RFC 9112 section 6.3); 0 where that is not said right. */
+/* Finds the end of a response's body (RFC 9112 section 6.3). Returns 0 if the fields are malformed. */
 static int body_begin(http_body *body, const http_head *head, int is_head_request) {
     portolan_string length = field_value(head, "content-length"), coding = field_value(head, "transfer-encoding");
     *body = (http_body){ .framing = FRAMING_CLOSE };
@@ -133,7 +133,8 @@ static int body_begin(http_body *body, const http_head *head, int is_head_reques
     return body->left >= 0;
 }
 
-/* Moves over what is between the bytes of a chunked body. 1: `left` bytes or the trailers come next, 0: more is needed, -1: malformed. */
+/* Skips the framing of a chunked body. Returns 1 if `left` bytes or the trailers come next, 0 if more bytes are needed,
+ * -1 if malformed. */
 static int chunk_take(http_body *body, const char *bytes, size_t count, size_t *taken) {
     for (*taken = 0;;) {
         if (body->place == CHUNK_TRAILERS || (body->place == CHUNK_DATA && body->left > 0)) return 1;
@@ -162,7 +163,7 @@ static int chunk_take(http_body *body, const char *bytes, size_t count, size_t *
 
 /* ---- what is sent ---- */
 
-/* Appends to a buffer; what has no room makes `*length` reach `capacity`, which is then too long. */
+/* Appends to a buffer. Without enough room, `*length` becomes `capacity`, which means too long. */
 static void append(char *buffer, size_t capacity, size_t *length, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

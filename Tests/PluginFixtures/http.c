@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sound plugin that loads `http:` URLs over sockets of its own, in both styles: `org.portolan.fixture.http` is blocking,
- * `org.portolan.fixture.http.events` event-driven. It does with the contract what the built-in handler does without: ranges, uploads,
- * interim responses, Basic authentication, redirects, trailers. One connection a load; hosts are addresses, for there is no resolver here.
+/* A correct plugin that loads `http:` URLs over its own sockets, in both styles: `org.portolan.fixture.http` is
+ * blocking, `org.portolan.fixture.http.events` event-driven. It supports, through the contract, what the built-in
+ * handler supports: ranges, uploads, interim responses, Basic authentication, redirects, trailers. One connection per
+ * load; hosts must be addresses.
  *
- * Both styles are one function, `pump`, over a socket that never blocks. Where it has nothing to go on with, a blocking load polls, beside
- * the socket an event by which `stop` interrupts it, and an event-driven one has its thread wake it. */
+ * Both styles use one function, `pump`, over a socket that never blocks. To wait, a blocking load polls the socket and
+ * an event, by which `stop` interrupts it; an event-driven load is woken by its thread. */
 #define _GNU_SOURCE
 #include "http-message.h"
 #include <errno.h>
@@ -26,24 +27,24 @@ typedef struct http_load {
     portolan_client *client;
     enum stage stage;
     int is_driven, is_paused;
-    int socket, ended;     /* `ended` is readable once nobody wants the rest */
-    int poller, has_thread; /* event-driven: what the thread waits with */
+    int socket, ended;     /* `ended` is readable after a stop */
+    int poller, has_thread; /* event-driven: for the thread that waits */
     pthread_t thread;
 
     /* the request */
     char out[HEAD_LIMIT + ROOM];
-    size_t out_start, out_end, out_body; /* of which so many are the body's */
+    size_t out_start, out_end, out_body; /* bytes of the body among them */
     int64_t sent;
     int has_head, is_sent, was_read, awaits_continue, has_begun;
     char authorization[TEXT];
     int32_t failures;
 
-    /* the answer */
+    /* the response */
     char in[PIECE];
     size_t in_start, in_end;
     http_head head, trailers;
     http_body body;
-    int is_last; /* nothing may be sent on this connection afterwards */
+    int is_last; /* no further request may use this connection */
 } http_load;
 
 /* ---- ends ---- */
@@ -56,7 +57,7 @@ static void fail(http_load *h, portolan_code code, const char *message, int numb
     h->client->did_fail(h->client, &error);
 }
 
-/* Every answer of the client goes through here. */
+/* Handles each result of a client call. */
 static void note(http_load *h, portolan_flow flow) {
     if (flow == PORTOLAN_STOPPED) h->stage = OVER;
     if (flow == PORTOLAN_PAUSE) h->is_paused = 1;
@@ -75,7 +76,7 @@ static void *watch(void *load) {
     }
 }
 
-/* 1: go on; 0: the load will be woken, or is over. */
+/* Returns 1 to continue, 0 if the load will be woken or is over. */
 static int wait_for(http_load *h, short events) {
     struct epoll_event event = { .events = (uint32_t)events | EPOLLONESHOT, .data.fd = h->socket };
     struct pollfd watched[] = { { .fd = h->socket, .events = events }, { .fd = h->ended, .events = POLLIN } };
@@ -88,7 +89,7 @@ static int wait_for(http_load *h, short events) {
     return !watched[1].revents;
 }
 
-/* More of the answer. > 0: there is; 0: not yet; -1: the peer has ended it. */
+/* Receives more of the response. Returns > 0 for bytes, 0 for not yet, -1 if the peer has ended it. */
 static int receive(http_load *h) {
     ssize_t count;
     if (h->in_start < h->in_end) return 1;
@@ -189,7 +190,7 @@ static void write_head(http_load *h) {
     if (length == HEAD_LIMIT) fail(h, PORTOLAN_ERROR_BAD_REQUEST, "the request's head is longer than 64 KiB", 0);
 }
 
-/* The next piece of the body, as a chunk where its length was not known. 0 where there is none yet. */
+/* The next piece of the body, as a chunk if the length is unknown. Returns 0 if there is none yet. */
 static int read_piece(http_load *h) {
     int is_chunked = h->request->body_length < 0;
     char size[16];
@@ -214,7 +215,7 @@ static int read_piece(http_load *h) {
     return 1;
 }
 
-/* An answer that comes before its time stops the body; a 100 does not. */
+/* An early response stops the body; a 100 does not. */
 static int hear_or_wait(http_load *h, short events) {
     if (receive(h) != 0) {
         h->stage = RECEIVE_HEAD;
@@ -232,7 +233,7 @@ static int send_more(http_load *h) {
     }
     if (h->out_start < h->out_end) {
         while ((count = send(h->socket, h->out + h->out_start, h->out_end - h->out_start, MSG_NOSIGNAL)) < 0 && errno == EINTR) {}
-        if (count < 0 && errno != EAGAIN) h->is_last = 1, h->stage = RECEIVE_HEAD; /* perhaps it has said why */
+        if (count < 0 && errno != EAGAIN) h->is_last = 1, h->stage = RECEIVE_HEAD; /* perhaps the peer has sent the reason */
         if (count < 0) return h->stage == RECEIVE_HEAD ? 1 : hear_or_wait(h, POLLIN | POLLOUT);
         h->out_start += (size_t)count;
         if (h->out_start == h->out_end && h->out_body > 0) {
@@ -252,7 +253,7 @@ static int send_more(http_load *h) {
     return 1;
 }
 
-/* Begins the request anew, on this connection or the next. */
+/* Starts the request again, on this connection or a new one. */
 static int send_again(http_load *h) {
     if (h->was_read) {
         int32_t result = h->client->rewind_body(h->client);
@@ -267,7 +268,7 @@ static int send_again(http_load *h) {
     return 1;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static portolan_response describe(const http_load *h) {
     portolan_string type = field_value(&h->head, "content-type"), disposition = field_value(&h->head, "content-disposition");
@@ -291,7 +292,7 @@ static int leads_elsewhere(const http_load *h) {
     }
 }
 
-/* 401 with a challenge that this fixture can answer. */
+/* 401 with a challenge that this fixture supports. */
 static int asks(const http_load *h) {
     portolan_string challenge = field_value(&h->head, "www-authenticate");
     return h->head.status == 401 && challenge.length >= 6 && value_is((portolan_string){ challenge.bytes, 6 }, "basic ");
@@ -343,7 +344,7 @@ static int receive_head(http_load *h) {
     return 1;
 }
 
-/* ---- who we are ---- */
+/* ---- authentication ---- */
 
 static void take_answer(http_load *h, const portolan_answer *answer) {
     char pair[TEXT / 2];
@@ -381,9 +382,9 @@ static void ask(http_load *h) {
     else note(h, flow);
 }
 
-/* ---- elsewhere ---- */
+/* ---- redirects ---- */
 
-/* Its URL is left out: where the answer's Location leads, the host finds out. */
+/* Without a URL: the host uses the response's Location. */
 static void offer(http_load *h) {
     portolan_response response = describe(h);
     portolan_change to = { .size = sizeof to };
@@ -392,7 +393,7 @@ static void offer(http_load *h) {
         to.method = PORTOLAN_STRING("GET");
         to.drops_body = 1;
     }
-    h->stage = DECIDING; /* STOPPED: taken; else it is delivered, at once or when `resume` says so */
+    h->stage = DECIDING; /* STOPPED: taken; otherwise the response is delivered, at once or after `resume` */
     note(h, h->client->was_redirected(h->client, &to, &response));
 }
 
@@ -402,7 +403,7 @@ static int body_is_over(const http_body *body) {
     return body->framing == FRAMING_NONE || (body->framing == FRAMING_LENGTH && body->left == 0);
 }
 
-/* One run of the body, delivered or discarded. */
+/* One piece of the body, delivered or discarded. */
 static int take_body(http_load *h) {
     enum stage after = h->stage == DISCARD ? REWIND : FINISH;
     size_t taken = 0, count;
@@ -422,7 +423,7 @@ static int take_body(http_load *h) {
         if (found > 0 && h->body.place == CHUNK_TRAILERS) {
             head_begin_trailers(&h->trailers);
             h->body = (http_body){ .framing = FRAMING_NONE };
-            if (h->stage == DISCARD) h->is_last = 1; /* what follows is not looked at */
+            if (h->stage == DISCARD) h->is_last = 1; /* ignores what follows */
             else h->stage = TRAILERS;
         }
         if (found <= 0 || h->stage == TRAILERS || h->body.framing == FRAMING_NONE) return 1;
@@ -551,7 +552,7 @@ static void *make_driven(void *plugin, const portolan_request *request, const po
     return make(request, client, refusal, 1);
 }
 
-/* A redirect without a URL needs a host of the version that knows it. */
+/* A redirect without a URL needs a host of version 1.1. */
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NOT_OFFERED,
                              .message = PORTOLAN_TEXT("this plugin needs version 1.1 of the contract; use a newer host") };

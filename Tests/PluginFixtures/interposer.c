@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two interposers, asked about every request: each asks for the same again, with one field more and its own properties kept, passes on what
- * comes, and ends with a trailer that counts the bytes. The second is registered later, and so asked first.
+/* Two interposers, asked about every request. Each loads the same request again, with one more field and with its own
+ * properties, passes on what it receives, and ends with a trailer that counts the bytes. The second is registered
+ * later, so it is asked first.
  *
- * `x-through` collects their names on the way in; the trailers `x-first` and `x-second` come on the way out. What a request wants to be
- * left alone has the field `x-alone`. */
+ * `x-through` collects their names on the way in; the trailers `x-first` and `x-second` come on the way out. A request
+ * with the field `x-alone` is left alone. */
 #include <inttypes.h>
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
@@ -47,7 +48,7 @@ static void *make_second(void *plugin, const portolan_request *request, const po
     return make(plugin, request, client, refusal, "second");
 }
 
-/* The inner error as it is: an interposer is to be invisible. NULL: the load was stopped. */
+/* Passes the inner error on unchanged, because an interposer is invisible. NULL: the load was stopped. */
 static void fail(interposer *load, portolan_nested *inner) {
     const portolan_error *error = load->nested->error(inner);
     if (error) load->client->did_fail(load->client, error);

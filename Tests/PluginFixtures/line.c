@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sound event-driven plugin of a network protocol, without a thread of its own: portolan.watch/1 watches its socket and its timers.
+/* A correct event-driven plugin of a network protocol, without a thread: portolan.watch/1 watches its socket and its
+ * timers.
  *
  *   line://ADDRESS:PORT/WORD         connects (IPv4), sends WORD and a newline, and delivers each line that comes, until one is a full stop
- *   line://fd:NUMBER/WORD            the same over a socket of the process's own, of which it makes a copy
- *   line:…?idle=MS                   fails where no line comes for so long
- *   line://ticks:COUNT/?every=MS     no socket: COUNT lines "tick", one each MS
+ *   line://fd:NUMBER/WORD            the same over a socket of the process, which it duplicates
+ *   line:…?idle=MS                   fails if no line comes for this time
+ *   line://ticks:COUNT/?every=MS     no socket: COUNT lines "tick", one every MS
  *
- * As in every event-driven load one function, `pump`, does what can be done now and returns; start, resume and woken only call it. */
+ * As in every event-driven load, one function, `pump`, does what can be done now and returns; start, resume and woken
+ * call it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +96,7 @@ static int send_word(line *l) {
     return 1;
 }
 
-/* Delivers the line that ends at `end`, and keeps what follows it. */
+/* Delivers the line that ends at `end`, and keeps the bytes after it. */
 static void deliver(line *l, size_t end) {
     if (end == 2 && l->bytes[0] == '.') {
         l->stage = OVER;
@@ -172,13 +174,13 @@ static void woken(void *load) { pump(load); }
 static void resume(void *load) {
     line *l = load;
     l->is_paused = 0;
-    if (l->idle >= 0) l->watch->set_timer(l->client, IDLE, l->idle); /* a slow reader is no idle peer */
+    if (l->idle >= 0) l->watch->set_timer(l->client, IDLE, l->idle); /* a slow reader does not make the peer idle */
     pump(l);
 }
 static void stop(void *load) { ((line *)load)->stage = OVER; }
 static void destroy(void *load) {
     line *l = load;
-    if (l->fd >= 0) close(l->fd); /* the host watches it no more */
+    if (l->fd >= 0) close(l->fd); /* the host no longer watches it */
     free(l);
 }
 
@@ -238,7 +240,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     return NULL;
 }
 
-/* The state is the host's table; without one this plugin is of no use. */
+/* The state is the host's table. Without it this plugin refuses. */
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     const void *watch = host->extension(host, PORTOLAN_WATCH);
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NOT_OFFERED,

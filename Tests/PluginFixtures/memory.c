@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking plugin whose loads keep the order of events, and use memory wrongly: `memory:NAME`, for Valgrind to see. Its README lists the
- * names. What is wrong is in functions of their own, so that the stacks name them, and goes through `hidden`, so that no compiler sees it. */
+/* A blocking plugin whose loads obey the order of events, but use memory wrongly: `memory:NAME`, for Valgrind. The
+ * README lists the names. Each fault has its own function, so that the stacks name it, and uses `hidden`, so that no
+ * compiler sees it. */
 #include "no-memory.h"
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
@@ -47,7 +48,7 @@ static void free_twice(void) {
 }
 static void lose(void) { decide(*set_block()); }
 
-/* What the client is lent. */
+/* The bytes that the client borrows. */
 static portolan_flow deliver(portolan_client *client, const char *bytes) { return client->did_load(client, bytes, BLOCK); }
 static void deliver_unset(portolan_client *client) {
     char *bytes = block();

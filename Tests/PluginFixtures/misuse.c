@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `misuse://NAME` uses portolan.nested/1 as nobody should: an inner load after its close, twice closed, or with NULL. */
+/* `misuse://NAME` uses portolan.nested/1 wrongly: a nested load after its close, closed twice, or with NULL. */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void run(void *plugin_load) {
     portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner") };
     const portolan_response *response = NULL;
     const void *bytes = NULL;
-    void *volatile nothing = NULL; /* what the header forbids, kept from the compiler */
+    void *volatile nothing = NULL; /* forbidden by the header, so hidden from the compiler */
     portolan_nested *inner = nested->open(load->client, &change);
     if (portolan_equal(load->name, PORTOLAN_STRING("null-place"))) {
         nested->response(inner, nothing);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `relay:URL` opens URL through portolan.nested/1 and passes on what comes: the smallest layered handler, in the blocking style.
- * It stacks: relay:relay:relay:data:,x is three loads inside loads. */
+/* `relay:URL` opens URL through portolan.nested/1 and passes on what it receives: the smallest layered handler,
+ * blocking. It can be repeated: relay:relay:relay:data:,x is three nested loads. */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
                   portolan_refusal *refusal) {
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL,
                              .message = PORTOLAN_TEXT("nothing to relay: write relay:URL, as in relay:data:,x") };
-    size_t prefix = request->scheme.length + 1; /* all behind the scheme is the inner URL, query and fragment too */
+    size_t prefix = request->scheme.length + 1; /* the inner URL is everything after the scheme, with query and fragment */
     (void)cached;
     if (request->url.length <= prefix) {
         refusal->give(refusal, &error);
@@ -42,7 +42,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     return load;
 }
 
-/* The inner failure is the outer's cause (NEST-02); none means that the outer was stopped. */
+/* The inner failure is the cause of the outer one (NEST-02). NULL: the outer load was stopped. */
 static void fail(relay *load, portolan_nested *inner) {
     const portolan_error *cause = load->nested->error(inner);
     portolan_error error = { .size = sizeof error, .message = PORTOLAN_TEXT("the URL inside of relay: failed"), .cause = cause };
@@ -60,7 +60,7 @@ static void pass_on(relay *load, portolan_nested *inner) {
         fail(load, inner);
         return;
     }
-    /* Member by member: this side's struct may be longer than the host's. The URL stays the outer's. */
+    /* Copied member by member: this side's struct may be longer than the host's. The URL stays that of the outer load. */
     portolan_response response = { .size = sizeof response, .status = got->status, .mime_type = got->mime_type,
                                    .text_encoding = got->text_encoding, .suggested_name = got->suggested_name,
                                    .expected_length = got->expected_length, .fields = got->fields, .field_count = got->field_count,
@@ -74,7 +74,7 @@ static void pass_on(relay *load, portolan_nested *inner) {
 
 static void run(void *plugin_load) {
     relay *load = plugin_load;
-    /* A Range of the outer is not one of the inner. */
+    /* A Range of the outer request is not for the inner one. */
     portolan_change change = { .size = sizeof change, .url = load->inner, .drops_fields = 1 };
     portolan_nested *inner = load->nested->open(load->client, &change);
     pass_on(load, inner);

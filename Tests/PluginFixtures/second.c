@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that starts on any thread but the first of its process, for a test of the judge's processes; it refuses every load. */
+/* A plugin that starts only on another thread than the first of its process, for a test of the check's processes. It
+ * refuses every load. */
 #include <portolan/portolan.h>
 #include <stddef.h>
 #include <sys/syscall.h>

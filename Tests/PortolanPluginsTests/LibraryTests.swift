@@ -65,7 +65,7 @@ import Testing
     @Test func textFileIsNotALibrary() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: #filePath) }
         expectOneLine(error, startsWith: "DESC-01: ", names: #filePath)
-        #expect(error?.message.contains("no shared library") == true)
+        #expect(error?.message.contains("not a shared library") == true)
     }
 
     @Test(arguments: [(18, [UInt8](arrayLiteral: 243, 0), "riscv"), (4, [1], "32 bits"), (5, [2], "big-endian")])

@@ -63,7 +63,7 @@ import Testing
             #expect(error.code == .timedOut)
             #expect(
                 error.message
-                    == "nothing came from 'fixture://until-stopped' for 10.0 seconds: all 64 threads for blocking loads of its plugin are held "
+                    == "nothing came from 'fixture://until-stopped' for 10.0 seconds: all 64 threads for blocking loads of its plugin are in use "
                     + "by loads that have not ended; end some of them (org.portolan.fixture)")
         }
         for task in tasks { task.cancel() }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library behind the rows ffi and ffi-variadic: it knows nothing of Portolan. Calls.plugin.json makes each of its calls, or lets it make them itself. */
+/* The library of the rows ffi and ffi-variadic, without any use of Portolan. Calls.plugin.json makes each call, or lets
+ * the library make the calls. */
 #include "calls.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ int64_t counter_step_variadic(counter *counter, ...) {
     return counter_step(counter, by, factor);
 }
 
-/* Volatile: the compiler is not to see which function is called. */
+/* Volatile, to hide from the compiler which function is called. */
 int64_t counter_run(counter *counter, int64_t by, uint32_t factor) {
     int64_t (*volatile step)(struct counter *, int64_t, uint32_t) = counter_step;
     while (step(counter, by, factor) > 0) {}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Plugins/Echo does for echo:size, in C: the peer of the row echo-kit.
+/* echo:size of Plugins/Echo, in C: the peer of the row echo-kit.
  *
- *   echo-c:size?bytes=N&piece=L    N bytes, of which the one at offset i is i mod 251, in pieces of L
+ *   echo-c:size?bytes=N&piece=L    N bytes in pieces of L; the byte at offset i is i mod 251
  *
- * Event-driven, as every plugin on the Swift kit is: the pieces are lent from one block, and a slow reader is waited for. */
+ * Event-driven, like every plugin with the Swift kit. The client borrows the pieces from one block, and the load waits
+ * for a slow reader. */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -15,10 +16,10 @@ typedef struct echo_load {
     portolan_client *client;
     int64_t size, piece, delivered;
     int32_t has_responded;
-    uint8_t block[]; /* piece + PERIOD - 1 bytes, so that a piece can begin at each place of the period */
+    uint8_t block[]; /* piece + PERIOD - 1 bytes, so that a piece can start anywhere in the period */
 } echo_load;
 
-/* Delivers until the end, or until the reader is slow. */
+/* Delivers until the end, or until the reader pauses. */
 static void deliver(echo_load *load) {
     portolan_client *client = load->client;
     if (!load->has_responded) {
@@ -42,7 +43,7 @@ static void resume(void *load) { deliver(load); }
 
 static void woken(void *load) { (void)load; }
 
-/* A number from 1 to `limit`; 0 where it is none. */
+/* A number from 1 to `limit`, otherwise 0. */
 static int64_t number(portolan_string digits, int64_t limit) {
     int64_t value = 0;
     for (size_t i = 0; i < digits.length; i++) {

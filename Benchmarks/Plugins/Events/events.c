@@ -2,11 +2,11 @@
 /* The plugin behind the rows boundary-event and boundary-bulk: one loop of did_load calls, with two clients to call.
  *
  *   events://through?count=N&length=L   N events of L bytes for the host's client
- *   events://direct?count=N&length=L    the same loop for a client in this file, which does what the caller of the other load does with
- *                                       each event; the load's body is the tally of it, 16 bytes
+ *   events://direct?count=N&length=L    the same loop for a client in this file, which handles each event like the caller of the other
+ *                                       load; the load's body is the 16 bytes of the tally
  *
- * The function that calls is the same, and so is the call: through the pointer in the client's struct. What the first load takes longer is
- * the host. */
+ * Both loads use the same function and the same call, through the pointer in the client's struct. So the difference of
+ * their times is the time of the host. */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct events_load {
     portolan_client *client;
     int64_t count, length;
     int32_t is_direct;
-    const uint8_t *bytes; /* LARGEST of them, the same for each load */
+    const uint8_t *bytes; /* LARGEST bytes, shared by all loads */
 } events_load;
 
 /* The loop. */
@@ -42,7 +42,7 @@ static portolan_flow take(portolan_client *client, const void *bytes, size_t len
 
 static bench_tally emit_directly(const events_load *load) {
     direct_client client = { .head = { .size = sizeof(portolan_client), .did_load = take } };
-    portolan_client *volatile hidden = &client.head; /* the compiler is not to see which function is called */
+    portolan_client *volatile hidden = &client.head; /* hides from the compiler which function is called */
     emit(hidden, load);
     return client.tally;
 }
@@ -59,7 +59,7 @@ static void run(void *pointer) {
     if (flow != PORTOLAN_STOPPED) client->did_finish(client);
 }
 
-/* A number from 1 to `limit`; 0 where it is none. */
+/* A number from 1 to `limit`, otherwise 0. */
 static int64_t number(portolan_string digits, int64_t limit) {
     int64_t value = 0;
     for (size_t i = 0; i < digits.length; i++) {
@@ -96,7 +96,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 
 static const portolan_load_table loads = { .size = sizeof loads, .run = run, .destroy = free };
 
-/* An instance is the bytes that its loads lend. */
+/* The state of an instance is the bytes that its loads deliver. */
 static void *init(portolan_host *host, portolan_refusal *refusal) {
     (void)host;
     uint8_t *bytes = malloc(LARGEST);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl. curl_easy_setopt and its like are variadic, which Swift does not call: here is one function for each type of option that is used. */
+/* libcurl. Swift does not call variadic functions like curl_easy_setopt, so there is one function for each type of
+ * option. */
 #ifndef BENCH_CURL_H
 #define BENCH_CURL_H
 
@@ -21,7 +22,7 @@ static inline CURLcode bench_curl_set_writer(CURL *handle, bench_curl_write writ
 static inline CURLMcode bench_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
-/* What calls back where the caller watches the sockets and the time. */
+/* The callbacks for a caller that watches the sockets and the time itself. */
 static inline CURLMcode bench_curl_multi_set_callbacks(
     CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);

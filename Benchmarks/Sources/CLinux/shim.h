@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Swift's module of the C library leaves out: epoll(7), and memmem(3), which is declared for GNU sources only. */
+/* Functions that Swift's module of the C library does not have: epoll(7), and memmem(3), a GNU extension. */
 #ifndef BENCH_LINUX_H
 #define BENCH_LINUX_H
 

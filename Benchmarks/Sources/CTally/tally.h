@@ -17,7 +17,7 @@ typedef struct bench_tally {
 /// Adds the next `length` bytes.
 static inline void bench_tally_add(bench_tally *tally, const void *bytes, size_t length) {
     const uint8_t *start = (const uint8_t *)bytes;
-    uint64_t sum = tally->sum; /* in a register: bytes may lie anywhere, for all that a compiler knows in the tally itself */
+    uint64_t sum = tally->sum; /* in a register: for the compiler, `bytes` might overlap the tally */
     for (size_t i = (size_t)(-tally->count & 63); i < length; i += 64) sum += start[i];
     tally->sum = sum;
     tally->count += length;

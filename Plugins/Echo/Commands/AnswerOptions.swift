@@ -68,7 +68,7 @@ final class AnswerOptions: Sendable {
         for name in try parameters.texts("step") {
             let names = PluginStep.allCases.map { "\($0)" }.joined(separator: ", ")
             guard let step = PluginStep.allCases.first(where: { "\($0)" == name }), !steps.contains(step) else {
-                throw parameters.wrong("step", name, "each of \(names) once at most")
+                throw parameters.wrong("step", name, "each of \(names) at most once")
             }
             steps.append(step)
         }
@@ -94,7 +94,9 @@ final class AnswerOptions: Sendable {
         for line in parameters.all(name) {
             guard let field = PluginField(parsing: line) else {
                 throw parameters.wrong(
-                    name, String(decoding: line, as: UTF8.self), "Name:value, a token for a name and no control character in the value")
+                    name, String(decoding: line, as: UTF8.self),
+                    "Name:value, with a token as the name and no control "
+                        + "character in the value")
             }
             fields.append(field)
         }
@@ -109,6 +111,6 @@ final class AnswerOptions: Sendable {
     }
 
     private static var wrongPiece: PluginError {
-        PluginError(.badRequest, message: "the property \(pieceProperty.name) is to be an integer from 1 to \(largestPiece)")
+        PluginError(.badRequest, message: "the property \(pieceProperty.name) must be an integer from 1 to \(largestPiece)")
     }
 }

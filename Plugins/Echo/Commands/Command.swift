@@ -92,8 +92,8 @@ extension Command {
     }
 
     private static func challenge(_ parameters: inout Parameters) throws(PluginError) -> Command {
-        let user = try parameters.needed(try parameters.text("user"), "user", "the user that is right")
-        let password = try parameters.needed(try parameters.text("password"), "password", "the password that is right")
+        let user = try parameters.needed(try parameters.text("user"), "user", "the correct user")
+        let password = try parameters.needed(try parameters.text("password"), "password", "the correct password")
         let realm = try parameters.text("realm")
         if let realm, realm.unicodeScalars.contains(where: \.isBreaking) {
             throw parameters.wrong("realm", realm, "a text without line breaks and control characters")
@@ -106,7 +106,7 @@ extension Command {
         let domain = try parameters.text("domain")
         let what =
             domain == nil
-            ? "one of \(PluginError.Code.names.joined(separator: ", "))" : "a number of that domain's, -2147483648 to 2147483647"
+            ? "one of \(PluginError.Code.names.joined(separator: ", "))" : "a number of that domain, -2147483648 to 2147483647"
         let name = try parameters.needed(try parameters.text("code"), "code", what)
         guard
             let code = domain == nil

@@ -36,7 +36,7 @@ struct Parameters {
             items.append(Item(name: name, value: value))
             guard items.count <= Self.largestCount else {
                 throw PluginError(
-                    .badURL, message: "\(command): more than \(Self.largestCount) parameters were given; that many are allowed")
+                    .badURL, message: "\(command): more than \(Self.largestCount) parameters were given, which is the limit")
             }
         }
     }

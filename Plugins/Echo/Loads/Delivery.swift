@@ -57,7 +57,7 @@ struct Delivery: ~Copyable {
         if delivered > 0, options.pause > .zero { try await Task.sleep(for: options.pause) }
         let count = min(Int64(bytes.count), (options.cut ?? .max) - delivered)
         if let announced, delivered + count > announced {
-            throw PluginError(.badResponse, message: "the body has more than the \(announced) bytes that the URL had announced by 'length'")
+            throw PluginError(.badResponse, message: "the body has more than the \(announced) bytes that the URL announced by 'length'")
         }
         try await client.didLoad(count == bytes.count ? bytes : bytes.prefix(Int(count)))
         delivered += count
@@ -103,7 +103,7 @@ struct Delivery: ~Copyable {
     func end() async throws {
         if let announced, delivered < announced {
             throw PluginError(
-                .truncated, message: "the body ended after \(delivered) of the \(announced) bytes that were announced by 'length'")
+                .truncated, message: "the body ended after \(delivered) of the \(announced) bytes that the URL announced by 'length'")
         }
         if !options.trailers.isEmpty { try await client.didReceiveTrailers(options.trailers) }
     }

@@ -16,7 +16,7 @@ extension EchoLoad {
                 question.previousError = PluginError(
                     .authenticationRequired, message: "the user or the password is wrong; give those that the URL names")
             case .cancel:
-                throw PluginError(.authenticationCancelled, message: "the question for a user and a password was cancelled")
+                throw PluginError(.authenticationCancelled, message: "the challenge for a user and a password was cancelled")
             case .without, .performDefault, .rejectSpace:
                 throw PluginError(
                     .authenticationRequired, message: "echo:challenge needs a user and a password; give those that the URL names")

@@ -30,7 +30,7 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
                 unsafe ffi_prep_cif(interface, FFI_DEFAULT_ABI, UInt32(parameters.count), result.pointer, types)
             }
         guard status == FFI_OK else {
-            throw BindingProblem("can't be called on this machine: libffi has no such call (status \(status.rawValue))")
+            throw BindingProblem("can't be called on this machine: libffi does not support such a call (status \(status.rawValue))")
         }
     }
 

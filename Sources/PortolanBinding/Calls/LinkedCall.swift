@@ -84,7 +84,7 @@ final class LinkedProgram: @unchecked Sendable {  // … because nothing of it c
                 }
                 guard unsafe portolan_ffi_is_function(address) != 0 else {
                     throw BindingProblem(
-                        "'\(function.name)' is data of the library's, and no function; only functions can be called",
+                        "'\(function.name)' is a variable of the library, not a function; only functions can be called",
                         at: JSONPath()[function.name].name)
                 }
                 unsafe linker.addresses.append(unsafeBitCast(address, to: CallInterface.Function.self))

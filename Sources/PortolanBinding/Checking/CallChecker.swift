@@ -21,7 +21,7 @@ struct CallChecker {
         guard given == needed || (signature.isVariadic && given > needed && given <= needed + Signature.parameterLimit) else {
             let most = signature.isVariadic ? " to \(needed + Signature.parameterLimit)" : ""
             throw BindingProblem(
-                "has \(given) arguments, and '\(source.function)' takes \(needed)\(most); lengths, callbacks and user data are put in by themselves",
+                "has \(given) arguments, but '\(source.function)' takes \(needed)\(most); lengths, callbacks and user data are added automatically",
                 at: JSONPath()["with"])
         }
         // Checked against a copy of the scope, so that a name that one argument defines is not visible to the others.
@@ -67,7 +67,9 @@ struct CallChecker {
     }
 
     private func length(of index: Int, _ parameter: Parameter) throws(BindingProblem) -> Operand {
-        guard case .value(.scalar(let scalar)) = parameter.kind else { throw BindingProblem("measures bytes with what is no integer") }
+        guard case .value(.scalar(let scalar)) = parameter.kind else {
+            throw BindingProblem("has a length parameter that is not an integer")
+        }
         return .length(of: index, scalar)
     }
 
@@ -79,13 +81,13 @@ struct CallChecker {
         case .out(.scalar(let scalar)): return .outLength(scalar)
         // Replaced when the measured argument is known.
         case .value(let type): return .value(.null, type)
-        case .out, .bytes, .outBytes, .buffer: throw BindingProblem("has a parameter that measures bytes and is no integer")
+        case .out, .bytes, .outBytes, .buffer: throw BindingProblem("has a length parameter that is not an integer")
         }
     }
 
     private func callback(_ name: String) throws(BindingProblem) -> Operand {
         guard !isPlain else {
-            throw BindingProblem("hands over the callback '\(name)' when the load is over or judged; only a step of the load can")
+            throw BindingProblem("passes the callback '\(name)' in a call for cleanup, error or stop; only the call of a step can")
         }
         guard let index = callbacks.firstIndex(where: { $0.name == name }) else {
             throw BindingProblem("'\(name)' is not among the 'callbacks'; write it there")
@@ -112,20 +114,20 @@ struct CallChecker {
             }
             return .buffer(
                 capacity: Int(capacity), filledBy: filledBy, variable: try define(.text(name), ValueType(.bytes), &defined))
-        case .callback, .user: throw BindingProblem("stands where no argument does")
+        case .callback, .user: throw BindingProblem("is an argument for a parameter that takes none")
         }
     }
 
     private func define(_ argument: ArgumentSource, _ type: ValueType, _ scope: inout Scope) throws(BindingProblem) -> Int {
-        guard !isPlain else { throw BindingProblem("takes a value when the load is over or judged; only a step of the load can") }
-        guard case .text(let name) = argument else { throw BindingProblem("needs a name for what the function puts out") }
+        guard !isPlain else { throw BindingProblem("names an output in a call for cleanup, error or stop; only the call of a step can") }
+        guard case .text(let name) = argument else { throw BindingProblem("needs a name for the function's output") }
         return try scope.define(name, type)
     }
 
     /// Parses `{"TYPE": value}`.
     private func variadic(_ argument: ArgumentSource, _ scope: Scope, _ defined: inout Scope) throws(BindingProblem) -> Operand {
         guard case .typed(let word, let value) = argument else {
-            throw BindingProblem("stands after the '...', and so has to say its type: {\"cstring\": \"{url}\"}")
+            throw BindingProblem("is after the '...', so it must give its type: {\"cstring\": \"{url}\"}")
         }
         switch word {
         case "user": return .user
@@ -136,13 +138,13 @@ struct CallChecker {
         }
         // Uses the scanner and the rules for a signature with this one parameter.
         let parameter = try Signature(parsing: "void (\(word))", as: .function).parameters
-        guard parameter.count == 1, let first = parameter.first else { throw BindingProblem("'\(word)' is no type of one argument") }
+        guard parameter.count == 1, let first = parameter.first else { throw BindingProblem("'\(word)' is not the type of one argument") }
         switch first.kind {
         case .value(.scalar(let scalar)) where !scalar.isPromoted:
-            throw BindingProblem("'\(word)' is no type that C passes after '...'; take int, uint or double, to which it is promoted")
+            throw BindingProblem("'\(word)' is not a type that C passes after '...'; use int, uint or double, to which C promotes it")
         case .value, .out: return try operand(value, for: first, scope, &defined)
         case .bytes, .outBytes, .buffer, .callback, .user:
-            throw BindingProblem("'\(word)' can't stand after '...': nothing says there which argument is its length")
+            throw BindingProblem("'\(word)' can't be used after '...', where no argument can be declared as its length")
         }
     }
 }

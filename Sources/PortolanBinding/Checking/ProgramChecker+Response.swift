@@ -43,7 +43,7 @@ extension ProgramChecker {
     private mutating func mimeType(_ source: ArgumentSource?) throws(BindingProblem) -> Expression? {
         let expression = try text("mime", source)
         if case .text(let constant)? = expression, MIMEType(parsing: constant) == nil {
-            throw BindingProblem("is no media type; write type/subtype, as in text/plain", at: JSONPath()["mime"])
+            throw BindingProblem("is not a media type; write type/subtype, as in text/plain", at: JSONPath()["mime"])
         }
         return expression
     }

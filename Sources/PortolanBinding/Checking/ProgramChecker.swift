@@ -68,7 +68,7 @@ struct ProgramChecker {
         }
         return try sources.mapMembers(named: \.name) { function throws(BindingProblem) in
             guard SignatureScanner.isIdentifier(function.name) else {
-                throw BindingProblem("is no name of a C function", at: JSONPath().name)
+                throw BindingProblem("is not the name of a C function", at: JSONPath().name)
             }
             return Named(function.name, try Signature(parsing: function.value, as: .function))
         }
@@ -88,10 +88,10 @@ struct ProgramChecker {
         default: return
         }
         guard let function = functions.first(where: { $0.name == freedBy })?.value else {
-            throw BindingProblem("'\(freedBy)', which is to free its result, is not among the 'functions'; write its signature there")
+            throw BindingProblem("'\(freedBy)', which frees its result, is not among the 'functions'; write its signature there")
         }
         guard function.parameters.count == 1, !function.isVariadic, case .value(.pointer(nil, _)) = function.parameters[0].kind else {
-            throw BindingProblem("'\(freedBy)', which is to free its result, has to take one 'pointer' and no more")
+            throw BindingProblem("'\(freedBy)', which frees its result, must take exactly one 'pointer'")
         }
     }
 
@@ -103,18 +103,18 @@ struct ProgramChecker {
     }
 
     private static func callback(_ name: String, _ source: CallbackSource) throws(BindingProblem) -> Callback {
-        guard SignatureScanner.isIdentifier(name) else { throw BindingProblem("is no name", at: JSONPath().name) }
+        guard SignatureScanner.isIdentifier(name) else { throw BindingProblem("is not a valid name", at: JSONPath().name) }
         let signature = try at(.member("signature")) { () throws(BindingProblem) in try Signature(parsing: source.signature, as: .callback)
         }
         let deliver = try source.deliver.map { name throws(BindingProblem) in
             guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBytes }) else {
-                throw BindingProblem("'\(name)' is no 'bytes' of the signature", at: JSONPath()["deliver"])
+                throw BindingProblem("'\(name)' is not a 'bytes' parameter of the signature", at: JSONPath()["deliver"])
             }
             return index
         }
         let fill = try source.fill.map { name throws(BindingProblem) in
             guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBuffer }) else {
-                throw BindingProblem("'\(name)' is no 'buffer' of the signature", at: JSONPath()["fill"])
+                throw BindingProblem("'\(name)' is not a 'buffer' parameter of the signature", at: JSONPath()["fill"])
             }
             return index
         }
@@ -122,7 +122,7 @@ struct ProgramChecker {
         let measured = (deliver ?? fill).flatMap { signature.parameters[$0].name }
         let answer = { (source: ArgumentSource?, needs: Bool) throws(BindingProblem) -> Callback.Answer in
             guard case .value(.scalar(let scalar), _) = signature.result else {
-                guard source == nil else { throw BindingProblem("gives a value, and the signature says void") }
+                guard source == nil else { throw BindingProblem("has a value, but the signature returns void") }
                 return .nothing
             }
             switch source {
@@ -135,7 +135,7 @@ struct ProgramChecker {
             case .text(let text)? where needs && measured != nil && text == "{\(measured ?? "").length}" && scalar.isInteger:
                 guard scalar.range.contains(Int128(BindingProgram.bytesLimit)) else {
                     throw BindingProblem(
-                        "is a number of bytes, more than which \(scalar.rawValue) has room for may come; return an int at least")
+                        "is a number of bytes that can be too large for \(scalar.rawValue); return an int at least")
                 }
                 return .length
             default:
@@ -192,15 +192,15 @@ struct ProgramChecker {
         switch source.action {
         case .call(let call): (action, result) = try callStep(call, source)
         case .respond(let response):
-            guard scope.hasRequest else { throw BindingProblem("responds, where nothing was asked for yet") }
+            guard scope.hasRequest else { throw BindingProblem("responds during setup, where there is no request") }
             guard !scope.hasDelivered else {
                 throw BindingProblem(
-                    "responds after bytes that a step before it delivers; the response goes out with the first: put it before",
+                    "responds after a step that delivers bytes; the first bytes send the response, so put it before that step",
                     at: JSONPath()["respond"])
             }
             action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try self.response(response) })
         case .deliver(let template):
-            guard scope.hasRequest else { throw BindingProblem("delivers, where nothing was asked for yet") }
+            guard scope.hasRequest else { throw BindingProblem("delivers during setup, where there is no request") }
             action = .deliver(try at(.member("deliver")) { () throws(BindingProblem) in try scope.bytes(.text(template)) })
             scope.noteDelivery()
         case .require(let requirement):
@@ -229,13 +229,13 @@ struct ProgramChecker {
         }
         let result = try step.result.map { name throws(BindingProblem) in
             try at(.member("result")) { () throws(BindingProblem) in
-                guard let type else { throw BindingProblem("names the result of a function that gives none") }
+                guard let type else { throw BindingProblem("names the result of a function that returns none") }
                 return try scope.define(name, type)
             }
         }
         let deliver = try step.deliver.map { template throws(BindingProblem) in
             try at(.member("deliver")) { () throws(BindingProblem) in
-                guard scope.hasRequest else { throw BindingProblem("delivers, where nothing was asked for yet") }
+                guard scope.hasRequest else { throw BindingProblem("delivers during setup, where there is no request") }
                 return try scope.bytes(.text(template))
             }
         }
@@ -244,7 +244,8 @@ struct ProgramChecker {
             try at(.member("cleanup")) { () throws(BindingProblem) in
                 guard until == nil, scope.hasRequest else {
                     throw BindingProblem(
-                        "cleans up after what is \(until == nil ? "set up once" : "repeated"); give the step before it the cleanup")
+                        "cleans up a step that \(until == nil ? "runs once, in the setup" : "is repeated"); move the cleanup "
+                            + "to the step before it")
                 }
                 return try plainCalls.call(cleanup, &scope)
             }
@@ -271,10 +272,10 @@ struct ProgramChecker {
         for member in source.codes {
             try at(.member("codes")) { () throws(BindingProblem) in
                 guard let number = Int128(member.name) else {
-                    throw BindingProblem("'\(member.name)' is no integer that a call gives", at: JSONPath()[member.name].name)
+                    throw BindingProblem("'\(member.name)' is not an integer that a call can return", at: JSONPath()[member.name].name)
                 }
                 guard member.name == "\(number)" else {
-                    throw BindingProblem("the number '\(member.name)' has to be written '\(number)'", at: JSONPath()[member.name].name)
+                    throw BindingProblem("the number '\(member.name)' must be written '\(number)'", at: JSONPath()[member.name].name)
                 }
                 codes[number] = try at(.member(member.name)) { () throws(BindingProblem) in try Self.code(member.value) }
             }
@@ -294,7 +295,9 @@ struct ProgramChecker {
             try source.text.map { text throws(BindingProblem) in
                 try at(.member("text")) { () throws(BindingProblem) in
                     let call = try plainCalls.call(text, &here)
-                    guard case .value(.text, _) = call.result else { throw BindingProblem("calls a function that gives no cstring") }
+                    guard case .value(.text, _) = call.result else {
+                        throw BindingProblem("calls a function that does not return a cstring")
+                    }
                     return call
                 }
             }
@@ -315,11 +318,11 @@ struct ProgramChecker {
 
     private static func code(_ name: String) throws(BindingProblem) -> Int32 {
         guard let code = LoadError.Code.published.first(where: { $0.name == name })?.code else {
-            throw BindingProblem("'\(name)' is none of the published codes; 'unknown', 'notFound' and 'cannotConnect' are among them")
+            throw BindingProblem("'\(name)' is not a published code; 'unknown', 'notFound' and 'cannotConnect' are some of them")
         }
         switch code {
         case .protocolViolation, .pluginNotLoadable, .pluginRefused:
-            throw BindingProblem("'\(name)' is the host's to give (ERR-03); 'badResponse' and 'unknown' are among the others")
+            throw BindingProblem("only the host may give '\(name)' (ERR-03); 'badResponse' and 'unknown' are some of the others")
         default: return code.rawValue
         }
     }
@@ -338,19 +341,19 @@ struct ProgramChecker {
         case nil, .step?: return .step
         case .callback?:
             guard calls.callbacks.contains(where: { $0.stopped != .nothing }) else {
-                throw BindingProblem("is by a callback's answer, and no callback has a 'stopped' to give")
+                throw BindingProblem("is 'callback', but no callback has a 'stopped'")
             }
             let handedOver = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
             guard calls.callbacks.indices.contains(where: { calls.callbacks[$0].stopped != .nothing && handedOver.contains(.callback($0)) })
             else {
-                throw BindingProblem("is by a callback's answer, and no step hands over a callback that has a 'stopped'")
+                throw BindingProblem("is 'callback', but no step passes a callback that has a 'stopped'")
             }
             return .callback
         case .function(let call)?:
             // Checked with all variables that have a value at the end; at each stoppable call all used ones must exist.
             let checked = try plainCalls.call(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
-                throw BindingProblem("calls '\(call.function)' with what is there before no call")
+                throw BindingProblem("calls '\(call.function)' with values that are not available before any call")
             }
             return .function(checked)
         }

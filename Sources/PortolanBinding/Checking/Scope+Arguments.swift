@@ -17,10 +17,10 @@ extension Scope {
         case .truth(let truth): return (.truth(truth), ValueType(.truth))
         case .number(let text):
             if let integer = Int128(text) { return (.integer(integer), ValueType(.integer)) }
-            guard let real = Double(text), real.isFinite else { throw BindingProblem("is a number beyond a double") }
+            guard let real = Double(text), real.isFinite else { throw BindingProblem("is not a finite double") }
             return (.real(real), ValueType(.real))
         case .text(let text): return try expression(text)
-        case .typed: throw BindingProblem("is an object, where a value is needed: only an argument after '...' and a buffer are written so")
+        case .typed: throw BindingProblem("is an object, where a value is needed; only a buffer and an argument after '...' are objects")
         }
     }
 
@@ -57,11 +57,11 @@ extension Scope {
 
     /// - Parameter type: The type of the tested value; `nil` if the function returns nothing.
     mutating func condition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
-        guard let type else { throw BindingProblem("judges the result of a function that gives none") }
+        guard let type else { throw BindingProblem("checks the result of a function that returns none") }
         if source.relation == .isNull {
             guard type.isOptional, case .truth(let truth)? = source.operands.first else {
                 throw BindingProblem(
-                    type.isOptional ? "needs true or false for 'isNull'" : "asks whether \(type.words) is null, which it never is")
+                    type.isOptional ? "needs true or false for 'isNull'" : "asks whether \(type.words) is null, but it never is")
             }
             return Condition(test: .isNull(truth))
         }
@@ -76,7 +76,7 @@ extension Scope {
             let isComparable =
                 found.kind == type.kind || (found.kind == .integer && type.kind == .real) || (found.kind != .real && type.kind == .scalar)
             guard isConstant, isComparable else {
-                throw BindingProblem("compares \(type.words) with what is no constant of that kind")
+                throw BindingProblem("compares \(type.words), but not with a constant of that kind")
             }
             operands.append(expression)
         }
@@ -84,7 +84,7 @@ extension Scope {
         case .equals, .oneOf: return Condition(test: .oneOf(operands))
         case .differsFrom: return Condition(test: .noneOf(operands))
         case .atLeast, .atMost:
-            guard case .integer(let bound)? = operands.first else { throw BindingProblem("compares what is no integer; 'equals' can") }
+            guard case .integer(let bound)? = operands.first else { throw BindingProblem("needs an integer; 'equals' takes other values") }
             return Condition(test: source.relation == .atLeast ? .atLeast(bound) : .atMost(bound))
         case .isNull: throw BindingProblem("needs true or false for 'isNull'")
         }

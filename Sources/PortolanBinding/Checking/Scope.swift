@@ -23,9 +23,9 @@ struct Scope {
     /// Defines a variable of this name and type from here on, and returns its index.
     mutating func define(_ name: String, _ type: ValueType) throws(BindingProblem) -> Int {
         guard SignatureScanner.isIdentifier(name), name != "result", name != "url", name != "method", name != "body" else {
-            throw BindingProblem("'\(name)' is no name for a value: letters, digits and '_', and none of url, method, body and result")
+            throw BindingProblem("'\(name)' can't be the name of a value; use letters, digits and '_', but not url, method, body or result")
         }
-        guard variables[name] == nil else { throw BindingProblem("'\(name)' has a value already; give this one another name") }
+        guard variables[name] == nil else { throw BindingProblem("'\(name)' already has a value; use another name") }
         defer { variableCount += 1 }
         variables[name] = (variableCount, type)
         return variableCount
@@ -55,7 +55,7 @@ struct Scope {
         }
         let known = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
         let named = variables.keys.sorted().prefix(20).joined(separator: ", ")
-        throw BindingProblem("'{\(name)}' stands for nothing here; there are \(known)\(named.isEmpty ? "" : " and \(named)")")
+        throw BindingProblem("'{\(name)}' is not a known name here; there are \(known)\(named.isEmpty ? "" : " and \(named)")")
     }
 
     private static let settingPrefix = "setting:"
@@ -75,7 +75,7 @@ struct Scope {
         let isDecoded = name.hasSuffix(".decoded")
         if let part = Source.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
             guard !isDecoded || (part != .all && part != .port && part != .scheme) else {
-                throw BindingProblem("'{\(name)}' has nothing to decode; take '{\(part.rawValue)}'")
+                throw BindingProblem("'{\(name)}' has nothing to decode; use '{\(part.rawValue)}'")
             }
             return (.url(part, isDecoded: isDecoded), part.type)
         }
@@ -87,7 +87,9 @@ struct Scope {
         case _ where name.hasPrefix("field:"):
             let field = String(name.dropFirst(6))
             guard HTTPField.Name(field) != nil else {
-                throw BindingProblem("'{\(ForeignText.line(Array(name.utf8), limit: 200))}' is no header field's name (RFC 9110 §5.1)")
+                throw BindingProblem(
+                    "'{\(ForeignText.line(Array(name.utf8), limit: 200))}' is not the name of a header "
+                        + "field (RFC 9110 §5.1)")
             }
             return (.field(field), ValueType(.text, isOptional: true))
         case _ where name.hasPrefix("property:") && name.utf8.count > 9:
@@ -113,7 +115,7 @@ struct Scope {
                 default: throw BindingProblem("'{\(name)}' is \(type.words), which can't be part of a text")
                 }
                 guard !type.isOptional else {
-                    throw BindingProblem("'{\(name)}' may be absent; say what stands for it then: '{\(name)|}'")
+                    throw BindingProblem("'{\(name)}' may be absent; give a text for that case, as in '{\(name)|}'")
                 }
                 parts.append(part)
             }
@@ -133,7 +135,7 @@ struct Scope {
         case .integer:
             guard let number = Int128(fallback) else { throw BindingProblem("'{\(name)|\(fallback)}' needs an integer after the bar") }
             return (.source(source, fallback: .integer(number)), ValueType(.integer))
-        case .null, .real, .truth, .pointer: throw BindingProblem("'{\(name)}' is \(type.words), for which no text can stand")
+        case .null, .real, .truth, .pointer: throw BindingProblem("'{\(name)}' is \(type.words), which can't have a text as a fallback")
         }
     }
 }

@@ -75,7 +75,7 @@ final class BoundLoad: RunHost {
 
     var stallReason: String? {
         guard monitor.withLock({ $0.life.phase == .queued }), threads.isExhausted else { return nil }
-        return "all \(threads.limit) threads for blocking loads of its plugin are held by loads that have not ended; end some of them"
+        return "all \(threads.limit) threads for blocking loads of its plugin are in use by loads that have not ended; end some of them"
     }
 
     // MARK: The load's thread

@@ -37,7 +37,7 @@ extension BoundRun {
         switch (type, value) {
         case (.text, .text(let text)):
             guard !text.contains(0) else {
-                throw RunEnd(.badURL, "a text for \(host.libraryName) has a NUL byte in it, which would end it; take it out of the request")
+                throw RunEnd(.badURL, "a text for \(host.libraryName) contains a NUL byte, which would end it; remove it from the request")
             }
             frame.set(index, arena.text(text))
         case (.text(isOptional: true), .null), (.pointer(_, isOptional: true), .null): frame.set(index, 0)
@@ -106,7 +106,7 @@ extension BoundRun {
         while unsafe start[count] != 0 {
             count += 1
             guard count <= ForeignText.limit else {
-                throw RunEnd(.limitExceeded, "a text of \(host.libraryName) has over \(ForeignText.limit) bytes, the most that is taken")
+                throw RunEnd(.limitExceeded, "a text of \(host.libraryName) has over \(ForeignText.limit) bytes, which is the limit")
             }
         }
         return .text(unsafe Array(UnsafeBufferPointer(start: start, count: count)))
@@ -123,7 +123,7 @@ extension BoundRun {
         guard count <= BindingProgram.bytesLimit else {
             throw RunEnd(
                 .limitExceeded,
-                "\(host.libraryName) gives \(count) bytes at once, and \(BindingProgram.bytesLimit) are the most that is taken")
+                "\(host.libraryName) gives \(count) bytes at once; the limit is \(BindingProgram.bytesLimit)")
         }
         return count
     }
@@ -138,7 +138,7 @@ extension BoundRun {
             count >= 0, count <= 1 << 40
         else {
             if isLast { return 0 }
-            throw RunEnd(.protocolViolation, "\(host.libraryName) gave bytes of a length beyond all reason")
+            throw RunEnd(.protocolViolation, "\(host.libraryName) gave bytes of an impossible length")
         }
         return count
     }
@@ -159,7 +159,7 @@ extension BoundRun {
                 }
                 guard address != 0 || count == 0 else {
                     throw RunEnd(
-                        .protocolViolation, "\(linked.name) of \(host.libraryName) gave \(count) bytes and no place where they lie")
+                        .protocolViolation, "\(linked.name) of \(host.libraryName) gave \(count) bytes at NULL")
                 }
                 variables[variable] = .region(address, count)
             case .buffer(let capacity, let filledBy, let variable):
@@ -206,11 +206,15 @@ extension BoundRun {
         case .scalar(let scalar): return unsafe scalar.load(place)
         case .text(let isOptional):
             let text = try copyText(at: unsafe place.load(as: UInt.self))
-            guard isOptional || text != .null else { throw RunEnd(.badResponse, "\(host.libraryName) put out NULL, where it should not") }
+            guard isOptional || text != .null else {
+                throw RunEnd(.badResponse, "\(host.libraryName) gave NULL for an output that can't be NULL")
+            }
             return text
         case .pointer(_, let isOptional):
             let address = unsafe place.load(as: UInt.self)
-            guard isOptional || address != 0 else { throw RunEnd(.badResponse, "\(host.libraryName) put out NULL, where it should not") }
+            guard isOptional || address != 0 else {
+                throw RunEnd(.badResponse, "\(host.libraryName) gave NULL for an output that can't be NULL")
+            }
             return address == 0 ? .null : .pointer(address)
         }
     }

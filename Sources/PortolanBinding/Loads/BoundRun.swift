@@ -128,7 +128,7 @@ final class BoundRun: @unchecked Sendable {
         case .require(let requirement):
             let value = try evaluate(requirement.value, nil)
             guard holds(requirement.condition, value) else {
-                throw failure(linked, nil, "'\(requirement.words)' is \(value.words ?? "what it may not be") in this request")
+                throw failure(linked, nil, "'\(requirement.words)' is \(value.words ?? "not as required") in this request")
             }
         }
     }
@@ -167,7 +167,7 @@ final class BoundRun: @unchecked Sendable {
     /// Why a step cannot continue with the result of its call; `nil` if it can.
     private func flaw(of result: Value, _ call: LinkedCall, _ linked: LinkedStep) -> String? {
         if let check = linked.check, !holds(check, result) { return "failed\(result.words.map { " with \($0)" } ?? "")" }
-        if case .null = result, !Self.mayBeNull(call.call.result) { return "gave NULL, where it should not" }
+        if case .null = result, !Self.mayBeNull(call.call.result) { return "returned NULL, which it should not" }
         if call.plan.fillsByResult, case .integer(let filled) = result, filled < 0 { return "failed with \(filled)" }
         return nil
     }
@@ -186,13 +186,13 @@ final class BoundRun: @unchecked Sendable {
         var response = Response(url: host.request.url)
         if case .integer(let status) = try source.status.map(evaluate) ?? .null {
             guard ProgramChecker.statuses.contains(status) else {
-                throw RunEnd(.badResponse, "the binding gives the status \(status), which is none")
+                throw RunEnd(.badResponse, "the binding gives the status \(status), which is not valid")
             }
             response.status = .init(code: Int(status))
         }
         if case .integer(let length) = try source.length.map(evaluate) ?? .null {
             guard let length = Int64(exactly: length), length >= 0 else {
-                throw RunEnd(.badResponse, "the binding gives the length \(length), which is none")
+                throw RunEnd(.badResponse, "the binding gives the length \(length), which is not valid")
             }
             response.expectedLength = length
         }
@@ -330,7 +330,7 @@ final class BoundRun: @unchecked Sendable {
             let count = try unsafe host.readBody(chunk)
             guard count > 0 else { break }
             guard bytes.count + count <= Self.bodyLimit else {
-                throw RunEnd(.limitExceeded, "the request's body has over \(Self.bodyLimit) bytes, the most that a binding takes at once")
+                throw RunEnd(.limitExceeded, "the request's body has over \(Self.bodyLimit) bytes, which is the limit of a binding")
             }
             unsafe bytes.append(contentsOf: chunk[..<count])
         }

@@ -53,6 +53,6 @@ struct CallbackArguments {
     private static let limit: Int128 = 1 << 40
 
     private static func absurd(_ callback: String) -> RunEnd {
-        RunEnd(.protocolViolation, "the callback '\(callback)' was called with bytes of a length beyond all reason, or with none at all")
+        RunEnd(.protocolViolation, "the callback '\(callback)' was called with bytes of an impossible length, or at NULL")
     }
 }

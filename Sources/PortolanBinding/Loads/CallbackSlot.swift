@@ -32,7 +32,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
         var code: UnsafeMutableRawPointer?
         let memory = unsafe ffi_closure_alloc(MemoryLayout<ffi_closure>.size, &code)
         guard let memory = unsafe memory, let code = unsafe code else {
-            throw LoadError(.noResources, message: "no callback could be made; lower the number of loads at once")
+            throw LoadError(.noResources, message: "no callback could be made; run fewer loads at once")
         }
         unsafe closure = memory.assumingMemoryBound(to: ffi_closure.self)
         address = UInt(bitPattern: code)
@@ -65,7 +65,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
         if let run, let arguments = unsafe arguments {
             answer = unsafe run.called(callback, arguments)
         } else if isNews {
-            report("the callback '\(callback.name)' was called when its load was over; it was told to stop")
+            report("the callback '\(callback.name)' was called after the end of its load; it returned 'stopped', or 0")
         }
         let isVoid = if case .void = callback.signature.result { true } else { false }
         guard !isVoid, let result = unsafe result else { return }

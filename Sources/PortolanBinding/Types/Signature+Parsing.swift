@@ -4,7 +4,7 @@ extension Signature {
     /// Parses `RESULT (PARAMETER, …)`; bindings.md has the grammar.
     init(parsing text: String, as role: Role) throws(BindingProblem) {
         guard text.utf8.count <= Self.textLimit else {
-            throw BindingProblem("is a signature of over \(Self.textLimit) bytes; none is as long")
+            throw BindingProblem("is a signature of over \(Self.textLimit) bytes, which is the limit")
         }
         var parser = SignatureParser(text, role)
         self = try parser.signature()
@@ -35,7 +35,7 @@ private struct SignatureParser {
     }
 
     private func problem(_ detail: String) -> BindingProblem {
-        BindingProblem("is no signature: \(detail) (column \(scanner.column) of it)")
+        BindingProblem("is not a signature: \(detail) (in its column \(scanner.column))")
     }
 
     private mutating func expect(_ token: String) throws(BindingProblem) {
@@ -62,7 +62,7 @@ private struct SignatureParser {
             guard drafts.count < Signature.parameterLimit else { throw problem("it has over \(Signature.parameterLimit) parameters") }
             if scanner.skip("...") {
                 guard role == .function, !drafts.isEmpty else {
-                    throw problem("'...' stands in a function's signature, after one parameter at least")
+                    throw problem("'...' is only for a function's signature, after at least one parameter")
                 }
                 isVariadic = true
                 try expect(")")
@@ -87,11 +87,13 @@ private struct SignatureParser {
         default:
             throw problem(
                 role == .callback
-                    ? "a callback gives void or a number" : "only a cstring and bytes are 'freed by' a function; a handle has its cleanup")
+                    ? "a callback returns void or a number"
+                    : "only a cstring and bytes are 'freed by' a function; a handle "
+                        + "needs a cleanup")
         }
         let isCount = if case .value(.scalar(let scalar), _) = result { scalar.isInteger } else { false }
         guard isCount || !drafts.contains(where: { $0.filledBy == "result" }) else {
-            throw problem("the result says how much was filled, and so has to be an integer")
+            throw problem("the result is the number of filled bytes, so it must be an integer")
         }
         return Signature(result: result, parameters: parameters, isVariadic: isVariadic)
     }
@@ -106,7 +108,7 @@ private struct SignatureParser {
         if scanner.skip("void") { return .void }
         guard scanner.skip("bytes") else { return .value(try type()) }
         try expect("[")
-        let length = try name("the parameter that gets the length")
+        let length = try name("the parameter for the length")
         try expect("]")
         return .bytes(length)
     }
@@ -122,7 +124,7 @@ private struct SignatureParser {
         else {
             let known = ScalarType.allCases.map(\.rawValue).joined(separator: ", ")
             throw problem(
-                "'\(word)' is no type; there are \(known), cstring, pointer, and handles, whose names begin with a capital letter")
+                "'\(word)' is not a type; there are \(known), cstring, pointer, and handles, whose names begin with a capital letter")
         }
         _ = scanner.take()
         let isOptional = scanner.skip("?")
@@ -132,20 +134,20 @@ private struct SignatureParser {
     private mutating func draft() throws(BindingProblem) -> Draft {
         if scanner.skip("user") { return Draft(form: .whole(.user)) }
         if scanner.skip("callback") {
-            guard role == .function else { throw problem("a callback gets no callback") }
+            guard role == .function else { throw problem("a callback can't have a callback as a parameter") }
             return Draft(form: .whole(.callback(try name("the callback"))))
         }
         let isOut = scanner.skip("out")
-        if isOut, role == .callback { throw problem("a callback has no 'out' parameter; 'buffer' is what it can fill") }
+        if isOut, role == .callback { throw problem("a callback can't have an 'out' parameter; it can fill a 'buffer'") }
         if scanner.skip("bytes") { return try measured(Draft(form: isOut ? .outBytes : .bytes)) }
         if !isOut, scanner.skip("buffer") {
             var draft = try measured(Draft(form: .buffer))
             if scanner.skip("filled") {
                 try expect("by")
-                draft.filledBy = try name("what says how much was filled")
+                draft.filledBy = try name("the number of filled bytes")
             }
             guard (draft.filledBy == nil) == (role == .callback) else {
-                throw problem("a function's buffer says what it is 'filled by': result, or a parameter; a callback's does not")
+                throw problem("a function's buffer needs 'filled by' with result or a parameter; a callback's buffer has none")
             }
             return draft
         }
@@ -158,9 +160,9 @@ private struct SignatureParser {
         var draft = draft
         draft.name = try name("the bytes")
         try expect("[")
-        repeat { draft.measures.append(try name("the parameter that measures them")) } while scanner.skip("*")
+        repeat { draft.measures.append(try name("the parameter with their length")) } while scanner.skip("*")
         try expect("]")
-        guard draft.measures.count == 1 || role == .callback else { throw problem("only a callback's length is a product") }
+        guard draft.measures.count == 1 || role == .callback else { throw problem("only a callback's length can be a product") }
         guard draft.measures.count <= 4 else { throw problem("a product has at most four factors") }
         return draft
     }
@@ -209,7 +211,7 @@ private struct SignatureParser {
     }
 
     private func measuresTwice(_ name: String) -> BindingProblem {
-        problem("'\(name)' measures two parameters; give each its own")
+        problem("'\(name)' is the length of two parameters; give each its own")
     }
 
     /// The indexes of the integer parameters with these names.
@@ -220,7 +222,7 @@ private struct SignatureParser {
             switch drafts[index].form {
             case .whole(.value(.scalar(let scalar))) where scalar.isInteger && !isOut: indexes.append(index)
             case .whole(.out(.scalar(let scalar))) where scalar.isInteger && isOut: indexes.append(index)
-            default: throw problem("the parameter '\(name)' measures bytes, and so has to be an integer\(isOut ? " after 'out'" : "")")
+            default: throw problem("the parameter '\(name)' is a length, so it must be an integer\(isOut ? " after 'out'" : "")")
             }
         }
         return indexes

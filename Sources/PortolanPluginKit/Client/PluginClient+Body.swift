@@ -10,7 +10,7 @@ extension PluginClient {
     /// - Throws: `CancellationError`, also if the body failed: the host has then ended the load with the body's error.
     public func readBody(into buffer: inout [UInt8]) async throws -> Int {
         try Task.checkCancellation()
-        guard !buffer.isEmpty else { throw PluginError(.unknown, message: "a body was to be read into an empty buffer") }
+        guard !buffer.isEmpty else { throw PluginError(.unknown, message: "the buffer for the body is empty") }
         // Only this call reads into the array, because the array is moved into it.
         let room = Room(buffer)
         buffer = []

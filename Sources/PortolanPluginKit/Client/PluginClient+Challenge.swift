@@ -25,7 +25,7 @@ extension PluginClient {
                 number.isAsked = false
                 return .done(answer)
             }
-            guard !load.isAsking else { throw PluginError(.unknown, message: "a second question was asked before the first was answered") }
+            guard !load.isAsking else { throw PluginError(.unknown, message: "a second challenge was sent before the first was answered") }
             try load.order.question()
             let arena = Arena()
             var lent = unsafe arena.challenge(challenge)

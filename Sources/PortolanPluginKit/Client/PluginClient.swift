@@ -94,7 +94,7 @@ public struct PluginClient: Sendable {
     public func didLoad(partsOf bytes: [UInt8], each next: () throws -> Range<Int>?) async throws {
         while let part = try next() {
             guard part.lowerBound >= 0, part.upperBound <= bytes.count else {
-                throw PluginError(.unknown, message: "the bytes \(part) were to be delivered of \(bytes.count)")
+                throw PluginError(.unknown, message: "the range \(part) is outside of the \(bytes.count) bytes to deliver")
             }
             guard running.executor.isInHostCall, !running.isPaused else {
                 try await didLoad(bytes[part])
@@ -129,10 +129,10 @@ public struct PluginClient: Sendable {
         try change.check()
         try response?.check(isInterim: false)
         guard let url = change.url else {
-            throw PluginError(.badRedirect, message: "a redirect does not say where to; give an absolute URL")
+            throw PluginError(.badRedirect, message: "a redirect has no target; give an absolute URL")
         }
         guard Syntax.isAbsolute(url) else {
-            throw PluginError(.badRedirect, message: "a redirect leads to no absolute URL of printable ASCII")
+            throw PluginError(.badRedirect, message: "the target of a redirect is not an absolute URL of printable ASCII")
         }
         try await running.deliver { load, client in
             try load.order.preliminary("a redirect")
@@ -143,7 +143,7 @@ public struct PluginClient: Sendable {
             var lent = unsafe arena.response(response)
             return unsafe client.pointer.pointee.was_redirected(client.pointer, &to, &lent)
         }
-        if response == nil { throw PluginError(.badRedirect, message: "the redirect was not followed, and there is nothing else here") }
+        if response == nil { throw PluginError(.badRedirect, message: "the redirect was not followed, and it has no response to deliver") }
     }
 
     // MARK: Progress

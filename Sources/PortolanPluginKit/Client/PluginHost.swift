@@ -31,7 +31,7 @@ public struct PluginHost: Sendable {
     public func setting<Value: PluginPropertyConvertible>(_ name: String, as type: Value.Type = Value.self) throws -> Value? {
         guard let found = instance.settings.first(where: { $0.name == name }) else { return nil }
         guard let value = Value(found.value) else {
-            throw PluginError(.badRequest, message: "the setting '\(name)' is to be \(Value.kindName)")
+            throw PluginError(.badRequest, message: "the setting '\(name)' must be \(Value.kindName)")
         }
         return value
     }
@@ -53,11 +53,11 @@ extension PluginError {
     fileprivate init(_ error: DecodingError) {
         let (path, detail): ([any CodingKey], String) =
             switch error {
-            case .typeMismatch(let type, let context): (context.codingPath, "is to be of the type \(type)")
-            case .valueNotFound(let type, let context): (context.codingPath, "is null, and is to be of the type \(type)")
+            case .typeMismatch(let type, let context): (context.codingPath, "must be of the type \(type)")
+            case .valueNotFound(let type, let context): (context.codingPath, "is null, and must be of the type \(type)")
             case .keyNotFound(let key, let context): (context.codingPath + [key], "is missing; set it")
-            case .dataCorrupted(let context): (context.codingPath, "does not fit: \(context.debugDescription)")
-            @unknown default: ([], "does not fit")
+            case .dataCorrupted(let context): (context.codingPath, "is not valid: \(context.debugDescription)")
+            @unknown default: ([], "is not valid")
             }
         let name = path.map(\.stringValue).joined(separator: ".")
         self.init(.badRequest, message: name.isEmpty ? "the configuration \(detail)" : "the setting '\(name)' \(detail)")

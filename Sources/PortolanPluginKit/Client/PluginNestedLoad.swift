@@ -75,7 +75,7 @@ final class InnerLoad: @unchecked Sendable {  // … because it is touched only 
 
     func next(_ change: PluginChange) async throws -> PluginNestedLoad.Event? {
         guard let table = running.instance.nested else {
-            throw PluginError(.notOffered, message: "this host offers no loads inside loads; use one that has \(PORTOLAN_NESTED)")
+            throw PluginError(.notOffered, message: "this host does not offer nested loads; use a host with \(PORTOLAN_NESTED)")
         }
         try change.check()
         return try await running.perform { [self] load, client in
@@ -132,6 +132,6 @@ final class InnerLoad: @unchecked Sendable {  // … because it is touched only 
         let cause = unsafe PluginError(lent.pointee)
         unsafe table.pointer.pointee.close(inner)
         state = .over
-        return PluginError(cause.code, domain: cause.domain, message: "the load inside failed: \(cause.message)", cause: cause)
+        return PluginError(cause.code, domain: cause.domain, message: "the nested load failed: \(cause.message)", cause: cause)
     }
 }

@@ -66,14 +66,16 @@ struct PluginEventStateMachine {
     }
 
     mutating func confirmation(hasStored: Bool) throws(PluginError) {
-        guard phase == .before, hasStored else { throw wrong("a confirmation", hasStored ? "after a response" : "of no stored response") }
+        guard phase == .before, hasStored else {
+            throw wrong("a confirmation", hasStored ? "after a response" : "without a stored response")
+        }
         phase = .confirmed
     }
 
     mutating func sent(_ total: Int64) throws(PluginError) {
         guard total >= sent, total <= bodyLength ?? .max else {
             throw PluginError(
-                .unknown, message: "\(total) bytes were reported as sent, after \(sent); the total rises, up to the body's length")
+                .unknown, message: "\(total) bytes were reported as sent, after \(sent); the total can only rise, up to the body's length")
         }
         sent = total
     }

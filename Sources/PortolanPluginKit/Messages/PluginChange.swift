@@ -38,7 +38,7 @@ extension PluginChange {
     /// - Throws: ``PluginError/Code/badRequest`` if the host would end the load (SEC-01, SEC-08).
     func check() throws(PluginError) {
         if let method, !Syntax.isToken(method) {
-            throw PluginError(.badRequest, message: "the method '\(Syntax.oneLine(String(method.prefix(80))))' is no token")
+            throw PluginError(.badRequest, message: "the method '\(Syntax.oneLine(String(method.prefix(80))))' is not a token")
         }
         for field in fields where !PluginField(name: field.name, value: field.value ?? "").isWellFormed {
             throw PluginError(.badRequest, message: "the field '\(Syntax.oneLine(String(field.name.prefix(80))))' is malformed")

@@ -132,7 +132,7 @@ extension PluginError {
         switch error {
         case let error as PluginError: self = error
         case is CancellationError:
-            self.init(.cancelled, message: "the plugin cancelled its own load; ask its author, for nobody else had")
+            self.init(.cancelled, message: "the plugin cancelled its own load, which nobody else had stopped; ask its author")
         default: self.init(.unknown, message: "the plugin's load threw: \(error)")
         }
     }

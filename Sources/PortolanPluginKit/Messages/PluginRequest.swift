@@ -79,7 +79,7 @@ public final class PluginRequest: Sendable {
     public func value<Value>(of property: PluginProperty<Value>) throws -> Value? {
         guard let found = properties.first(where: { $0.name == property.name }) else { return nil }
         guard let value = Value(found.value) else {
-            throw PluginError(.badRequest, message: "the property \(property.name) is to be \(Value.kindName)")
+            throw PluginError(.badRequest, message: "the property \(property.name) must be \(Value.kindName)")
         }
         return value
     }

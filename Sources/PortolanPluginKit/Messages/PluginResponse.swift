@@ -45,13 +45,13 @@ extension PluginResponse {
     func check(isInterim: Bool) throws(PluginError) {
         guard isInterim ? (100...199).contains(status) : status == 0 || (200...999).contains(status) else {
             throw PluginError(
-                .badResponse, message: "the status \(status) is none of \(isInterim ? "an interim response" : "a response")")
+                .badResponse, message: "the status \(status) is not valid for \(isInterim ? "an interim response" : "a response")")
         }
         if let mimeType, !Syntax.isMediaType(mimeType) {
             throw PluginError(.badResponse, message: "the response's MIME type is not of the form type/subtype, without parameters")
         }
         if let textEncoding, !Syntax.isToken(textEncoding) {
-            throw PluginError(.badResponse, message: "the response's charset is no token; write it as in utf-8")
+            throw PluginError(.badResponse, message: "the response's charset is not a token; write one like utf-8")
         }
         if let expectedLength, expectedLength < 0 {
             throw PluginError(.badResponse, message: "the response's length is \(expectedLength); give 0 or more, or nil")

@@ -116,7 +116,7 @@ enum LoadFunctions {
     /// Called only by a host that made no instance.
     static func refuse(_ refusal: UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer? {
         let arena = Arena()
-        var lent = unsafe arena.error(PluginError(.unknown, message: "the plugin was asked for a load without being started"))
+        var lent = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was started"))
         unsafe refusal.pointee.give(refusal, &lent)
         withExtendedLifetime(arena) {}
         return nil

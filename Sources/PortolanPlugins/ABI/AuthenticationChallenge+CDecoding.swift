@@ -24,7 +24,7 @@ struct ChallengeContents {
                 .challengeIsComplete, "a challenge has the port \(challenge.port); give 0 to 65535, or -1 for none")
         }
         guard unsafe challenge.failure_count >= 0 else {
-            throw ContractViolation(.challengeIsComplete, "a challenge counts fewer than no failures")
+            throw ContractViolation(.challengeIsComplete, "the failure count of a challenge is negative")
         }
         space = ProtectionSpace(
             kind: try unsafe Self.kind(of: challenge), protocolName: protocolName, host: host,
@@ -43,7 +43,7 @@ struct ChallengeContents {
         case PORTOLAN_ASK_SERVER_TRUST: return try unsafe .serverTrust(chain: contents(of: certificates))
         default:
             throw unsafe ContractViolation(
-                .challengeIsComplete, "a challenge asks by the method \(challenge.method.rawValue), which is none of the published ones")
+                .challengeIsComplete, "a challenge has the method \(challenge.method.rawValue), which is not a published one")
         }
     }
 

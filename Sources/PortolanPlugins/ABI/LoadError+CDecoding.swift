@@ -20,7 +20,7 @@ extension LoadError {
         if domain == nil, !Self.isForPlugins(code) {
             throw ContractViolation(
                 .codeIsPublished,
-                "the code \(code.rawValue) is none that is published for plugins; take the nearest, or give a domain of your own")
+                "the code \(code.rawValue) is not published for plugins; use the nearest that is, or give a domain of your own")
         }
         let message = try unsafe Self.message(of: error)
         self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause))
@@ -52,7 +52,7 @@ extension LoadError {
     private static func domain(of error: portolan_error) throws(ContractViolation) -> String? {
         guard unsafe error.domain.isPresent else { return nil }
         guard let domain = unsafe error.domain.text, Text.isReverseDNS(domain) else {
-            throw ContractViolation(.codeIsPublished, "an error's domain is no reverse DNS name; give the plugin's identifier, or none")
+            throw ContractViolation(.codeIsPublished, "an error's domain is not a reverse DNS name; give the plugin's identifier, or none")
         }
         return domain
     }
@@ -62,7 +62,7 @@ extension LoadError {
             throw ContractViolation(.messageIsOneLine, "an error's message is absent or not UTF-8")
         }
         guard !message.isEmpty, message.utf8.count <= 4096 else {
-            throw ContractViolation(.messageIsOneLine, "an error's message has \(message.utf8.count) bytes; it has to have 1 to 4096")
+            throw ContractViolation(.messageIsOneLine, "an error's message has \(message.utf8.count) bytes; 1 to 4096 are allowed")
         }
         guard !message.unicodeScalars.contains(where: Text.isBreaking) else {
             throw ContractViolation(.messageIsOneLine, "an error's message holds a line break or a control character; keep it to one line")

@@ -24,7 +24,7 @@ extension Request {
         }
         if let method = unsafe change.method.isPresent ? change.method.repairedText : nil {
             guard let method = HTTPRequest.Method(method) else {
-                throw ContractViolation(.fieldsAreWellFormed, "the method '\(Text.oneLine(method, limit: 80))' is no token")
+                throw ContractViolation(.fieldsAreWellFormed, "the method '\(Text.oneLine(method, limit: 80))' is not a token")
             }
             result.method = method
         }
@@ -88,7 +88,7 @@ extension PropertyValue {
         case portolan_kind(0): return nil
         case PORTOLAN_KIND_TEXT:
             guard let text = unsafe property.bytes.text else {
-                throw ContractViolation(.propertyIsWellFormed, "the property '\(name)' is a text, but is absent or not UTF-8")
+                throw ContractViolation(.propertyIsWellFormed, "the property '\(name)' is a text, but its value is absent or not UTF-8")
             }
             self = .text(text)
         case PORTOLAN_KIND_BYTES: self = try unsafe .bytes(property.bytes.array("the property '\(name)'"))
@@ -97,7 +97,7 @@ extension PropertyValue {
         case PORTOLAN_KIND_TRUTH: self = unsafe .truth(property.integer != 0)
         default:
             throw unsafe ContractViolation(
-                .propertyIsWellFormed, "the property '\(name)' has the kind \(property.kind.rawValue), which is none")
+                .propertyIsWellFormed, "the property '\(name)' has the kind \(property.kind.rawValue), which does not exist")
         }
     }
 }

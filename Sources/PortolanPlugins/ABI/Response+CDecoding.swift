@@ -46,7 +46,7 @@ extension Response {
     private static func charset(of response: portolan_response) throws(ContractViolation) -> String? {
         guard unsafe response.text_encoding.isPresent else { return nil }
         guard let text = unsafe response.text_encoding.text, Text.isToken(text) else {
-            throw ContractViolation(.mediaTypeIsWellFormed, "the charset is no token; write it as in utf-8, or leave it out")
+            throw ContractViolation(.mediaTypeIsWellFormed, "the charset is not a token; write one like utf-8, or leave it out")
         }
         return text
     }
@@ -73,7 +73,7 @@ extension CacheStoragePolicy {
         case PORTOLAN_STORE_IN_MEMORY: self = .allowedInMemoryOnly
         case PORTOLAN_STORE: self = .allowed
         default:
-            throw ContractViolation(.storageIsPublished, "the storage policy is \(storage.rawValue), which is none of the published ones")
+            throw ContractViolation(.storageIsPublished, "the storage policy is \(storage.rawValue), which is not a published one")
         }
     }
 }
@@ -109,7 +109,7 @@ extension HTTPFields {
     /// - Throws: SEC-08 if there are more fields than a message may have.
     static func checkCount(_ count: Int) throws(ContractViolation) {
         guard count <= largestCount else {
-            throw ContractViolation(.fieldsAreWellFormed, "\(count) fields were given, and \(largestCount) are allowed")
+            throw ContractViolation(.fieldsAreWellFormed, "\(count) fields were given; at most \(largestCount) are allowed")
         }
     }
 }
@@ -130,7 +130,7 @@ extension HTTPField.Name {
     init(reading string: portolan_string) throws(ContractViolation) {
         guard let text = unsafe string.text, let name = Self(text) else {
             throw ContractViolation(
-                .fieldsAreWellFormed, "the name of a field is no token: '\(unsafe Text.oneLine(string.repairedText, limit: 80))'")
+                .fieldsAreWellFormed, "the name of a field is not a token: '\(unsafe Text.oneLine(string.repairedText, limit: 80))'")
         }
         self = name
     }

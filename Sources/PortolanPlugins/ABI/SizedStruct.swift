@@ -23,7 +23,7 @@ extension SizedStruct {
     /// - Throws: DESC-05 if `pointer` is NULL, or if the struct is shorter than version 1.
     static func read(_ pointer: UnsafePointer<Self>?) throws(ContractViolation) -> Self {
         guard let pointer = unsafe pointer else {
-            throw ContractViolation(.structsAreWhole, "NULL was given where a \(structName) has to be")
+            throw ContractViolation(.structsAreWhole, "NULL was given instead of a \(structName)")
         }
         // `size` is the first member of every struct. It is read alone, because the rest may be missing.
         let size = unsafe Int(UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self))
@@ -56,10 +56,10 @@ extension UnsafeBufferPointer {
     /// - Throws: DESC-05 if the count is out of range, or if there is a count but no list.
     init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(ContractViolation) {
         guard unsafe (0...Self.largestCount).contains(count) else {
-            throw ContractViolation(.structsAreWhole, "\(UInt(bitPattern: count)) \(what) were counted, which is beyond all reason")
+            throw ContractViolation(.structsAreWhole, "the count of \(what) is \(UInt(bitPattern: count)), which is too large")
         }
         guard unsafe count == 0 || start != nil else {
-            throw ContractViolation(.structsAreWhole, "\(count) \(what) were counted, but no list of them was given")
+            throw ContractViolation(.structsAreWhole, "the count of \(what) is \(count), but their list is NULL")
         }
         unsafe self.init(start: start, count: count)
     }

@@ -33,7 +33,7 @@ extension portolan_string {
     func array(_ what: String) throws(ContractViolation) -> [UInt8] {
         guard let contents = unsafe contents else {
             throw ContractViolation(
-                .structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is beyond all reason")
+                .structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is too large")
         }
         return unsafe Array(contents)
     }

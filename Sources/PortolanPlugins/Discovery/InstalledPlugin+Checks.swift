@@ -12,15 +12,15 @@ extension InstalledPlugin {
             status = try FileStatus(following: libraryPath)
         } catch {
             guard error.isMissing else {
-                throw PluginProblem(libraryPath, .libraryOpens, "the library of \(identifier) can't be looked at: \(error)")
+                throw PluginProblem(libraryPath, .libraryOpens, "the library of \(identifier) can't be examined: \(error)")
             }
             throw missingSystemLibrary
                 ?? PluginProblem(
                     libraryPath, .libraryOpens,
-                    "the library of \(identifier) is not there, though its manifest is; build or install it again")
+                    "the library of \(identifier) is missing, but its manifest exists; build or install it again")
         }
         guard status.kind == .regular else {
-            throw PluginProblem(libraryPath, .libraryOpens, "the library of \(identifier) is no regular file; build or install it again")
+            throw PluginProblem(libraryPath, .libraryOpens, "the library of \(identifier) is not a regular file; build or install it again")
         }
         let path = try resolvedLibrary()
         try LibraryDigest.check(path, against: [manifest.sha256].compactMap { $0 } + policy.pins(of: identifier))
@@ -32,9 +32,9 @@ extension InstalledPlugin {
         guard manifest.bindsSystemLibrary else { return nil }
         return PluginProblem(
             manifestPath, .libraryOpens,
-            "the system's library '\(manifest.library)' of \(identifier) lies in none of \(SystemLibrary.folders.joined(separator: ", ")); "
-                + "install the package that has it (on Debian, 'apt-file search \(manifest.library)' names it), "
-                + "or set 'library' in the manifest to the version that is there")
+            "the system library '\(manifest.library)' of \(identifier) is in none of \(SystemLibrary.folders.joined(separator: ", ")); "
+                + "install the package that contains it (on Debian, 'apt-file search \(manifest.library)' finds it), "
+                + "or set 'library' in the manifest to the installed version")
     }
 
     /// Files and folders of the plugin that users other than root and the current user can change, wherever they are:
@@ -55,7 +55,9 @@ extension InstalledPlugin {
         let folder = try indifferent.resolve(folder)
         guard path.utf8.starts(with: (folder == "/" ? "/" : folder + "/").utf8) else {
             throw PluginProblem(
-                libraryPath, .libraryLiesInFolder, "the library is a link to '\(path)', outside of the manifest's folder; put it inside")
+                libraryPath, .libraryLiesInFolder,
+                "the library is a link to '\(path)', which is outside of the manifest's "
+                    + "folder; put it inside")
         }
         return path
     }
@@ -71,13 +73,13 @@ extension InstalledPlugin {
         guard descriptor.identifier == identifier else {
             throw PluginProblem(
                 manifestPath, .manifestAgreesWithLibrary,
-                "it is for \(identifier), and its library \(manifest.library) says it is \(descriptor.identifier); make them the same")
+                "its identifier is \(identifier), but its library \(manifest.library) has \(descriptor.identifier); make them the same")
         }
         let served = SchemeSet(unionOf: descriptor.handlers.map(\.schemes))
         guard served == manifest.schemes.sorted else {
             throw PluginProblem(
                 manifestPath, .manifestAgreesWithLibrary,
-                "its schemes are \(manifest.schemes.sorted.words), and those of its library \(manifest.library) are \(served.words); make them the same"
+                "its schemes are \(manifest.schemes.sorted.words), but its library \(manifest.library) has \(served.words); make them the same"
             )
         }
     }

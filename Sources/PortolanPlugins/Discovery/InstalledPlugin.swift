@@ -43,7 +43,7 @@ public struct InstalledPlugin: Sendable {
         if let range = manifest.hostVersions, let version = Self.hostVersion, !range.contains(version) {
             return PluginProblem(
                 manifestPath, .hostIsInRange,
-                "the plugin \(identifier) is for hosts \(range.text), and this is \(portolanVersion); install a version of it that is for this one"
+                "the plugin \(identifier) is for hosts \(range.text), but this host is \(portolanVersion); install a version of the plugin for this host"
             )
         }
         return nil
@@ -57,7 +57,7 @@ public struct InstalledPlugin: Sendable {
         var plugin = self
         plugin.manifest = try ManifestSearch.read(manifestPath)
         guard plugin.identifier == identifier else {
-            throw PluginProblem(manifestPath, nil, "it was for \(identifier) just now, and is for \(plugin.identifier); try again")
+            throw PluginProblem(manifestPath, nil, "its identifier has changed from \(identifier) to \(plugin.identifier); try again")
         }
         return plugin
     }
@@ -74,7 +74,7 @@ public struct InstalledPlugin: Sendable {
         guard plugin.identifier == identifier else {
             throw PluginProblem(
                 manifestPath, nil,
-                "it was for \(identifier), and is for \(plugin.identifier) now; what is to be reloaded keeps its identifier")
+                "its identifier has changed from \(identifier) to \(plugin.identifier); a reload needs the same identifier")
         }
         plugin.copiesLibrary = copiesLibrary
         plugin.warnings = warnings
@@ -114,7 +114,7 @@ public struct InstalledPlugin: Sendable {
 
     private func setting(_ name: String) throws(ManifestProblem) -> PluginSetting {
         if let setting = manifest.settings.first(where: { $0.name == name }) { return setting }
-        let known = manifest.settings.isEmpty ? "it has none" : "it has \(manifest.settings.map(\.name).joined(separator: ", "))"
+        let known = manifest.settings.isEmpty ? "it declares none" : "it declares \(manifest.settings.map(\.name).joined(separator: ", "))"
         throw ManifestProblem("is not declared in the manifest; \(known)")
     }
 

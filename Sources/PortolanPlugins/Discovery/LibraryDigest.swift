@@ -29,6 +29,6 @@ enum LibraryDigest {
         guard let other = pins.first(where: { $0 != digest }) else { return }
         throw PluginProblem(
             path, .pinnedDigestAgrees,
-            "the library's SHA-256 is \(digest), and \(other) is pinned; install what was pinned, or pin this one if you trust it")
+            "the library's SHA-256 is \(digest), but \(other) is pinned; install the pinned library, or pin this one if you trust it")
     }
 }

@@ -19,12 +19,12 @@ struct ManifestSearch {
     /// Returns the manifests in a folder, sorted by name. A missing folder is empty.
     mutating func findings(in folder: PluginSearchPath.Folder) -> [Finding] {
         guard folder.path.hasPrefix("/") else {
-            return [.failure(PluginProblem(folder.path, nil, "a folder to be searched is named by an absolute path; write it so"))]
+            return [.failure(PluginProblem(folder.path, nil, "a folder to search needs an absolute path; write one"))]
         }
         do throws(PluginProblem) {
             guard exists(folder.path) else {
                 guard folder.isExpected else { return [] }
-                throw PluginProblem(folder.path, nil, "there is no such folder to search for plugins; make it, or do not name it")
+                throw PluginProblem(folder.path, nil, "the folder to search for plugins does not exist; make it, or do not name it")
             }
             let path = try trusted.resolve(folder.path)
             guard seen.insert(Array(path.utf8)).inserted else { return [] }
@@ -110,7 +110,9 @@ struct ManifestSearch {
         let found = try manifests(in: path, named: name)
         guard let manifest = found.first else {
             throw PluginProblem(
-                path, .manifestIsValid, "no manifest NAME\(PluginManifest.fileNameEnd) lies in this folder; write one, or name the library")
+                path, .manifestIsValid,
+                "this folder contains no manifest NAME\(PluginManifest.fileNameEnd); write one, or "
+                    + "name the library")
         }
         return (try read(manifest), manifest)
     }
@@ -155,7 +157,7 @@ struct ManifestSearch {
         let stem = library.split(separator: ".so", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? library
         throw PluginProblem(
             path, .manifestIsValid,
-            "it is a library, and no manifest beside it names it; write '\(folder)/\(stem)\(PluginManifest.fileNameEnd)' with \"library\": \"\(library)\""
+            "it is a library, but no manifest in its folder names it; write '\(folder)/\(stem)\(PluginManifest.fileNameEnd)' with \"library\": \"\(library)\""
         )
     }
 
@@ -187,7 +189,7 @@ struct ManifestSearch {
         do throws(SystemCallError) {
             return try FileStatus(at: path)
         } catch {
-            throw PluginProblem(path, nil, "it can't be looked at: \(error)")
+            throw PluginProblem(path, nil, "it can't be examined: \(error)")
         }
     }
 
@@ -202,7 +204,7 @@ struct ManifestSearch {
             throw PluginProblem(
                 path, nil,
                 error.isMissing
-                    ? "there is no such plugin: \(error); check the path" : "it can't be looked at: \(error); check its permissions")
+                    ? "there is no such plugin: \(error); check the path" : "it can't be examined: \(error); check its permissions")
         }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)

@@ -60,7 +60,10 @@ public struct PluginCatalogue: Sendable {
     /// line.
     public mutating func set(_ name: String, of identifier: String, to text: String) throws(PluginProblem) {
         guard let index = plugins.firstIndex(where: { $0.identifier == identifier }) else {
-            throw PluginProblem(identifier, nil, "no plugin of this identifier is installed; 'portolan plugins list' names those that are")
+            throw PluginProblem(
+                identifier, nil,
+                "no plugin with this identifier is installed; 'portolan plugins list' shows "
+                    + "the installed ones")
         }
         let value = try plugins[index].value(of: name, text: text)
         plugins[index].policy.settings.append((identifier, name, value))
@@ -95,7 +98,7 @@ public struct PluginCatalogue: Sendable {
                 throw plugin.missingSystemLibrary
                     ?? PluginProblem(
                         plugin.libraryPath, .libraryOpens,
-                        "there is no library, and no plugin \(plugin.identifier) is installed; build it first")
+                        "the library does not exist, and no plugin \(plugin.identifier) is installed; build it first")
             }
             return installed
         }

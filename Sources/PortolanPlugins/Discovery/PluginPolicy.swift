@@ -29,7 +29,7 @@ public struct PluginPolicy: Sendable {
         var policy = Self()
         let folderVariable = Environment["XDG_CONFIG_HOME"]?.hasPrefix("/") == true ? "XDG_CONFIG_HOME" : "HOME"
         for name in [folderVariable, "PORTOLAN_PLUGIN_ALLOW", "PORTOLAN_PLUGIN_DENY"] where !Environment.isUTF8(name) {
-            policy.problem = PluginProblem(name, nil, "it is no UTF-8, and what it says is not known; set it anew")
+            policy.problem = PluginProblem(name, nil, "its value is not UTF-8 and can't be read; set it again")
         }
         policy.add(contentsOf: "/etc/portolan/plugins.json")
         if let folder = Environment.userFolder("XDG_CONFIG_HOME", orInHome: ".config") {
@@ -81,10 +81,10 @@ public struct PluginPolicy: Sendable {
 
     /// Returns why the plugin may not be used; `nil` if it may be.
     func objection(to identifier: String) -> String? {
-        if let problem { return "no plugin is used while the policy cannot be: \(problem)" }
+        if let problem { return "no plugin is used, because the policy can't be used: \(problem)" }
         if let pattern = denied.first(where: { Self.matches($0, identifier) }) {
             let list = words(for: "deny list", origins.first { $0.isDenial && $0.patterns.contains(pattern) }?.origin)
-            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; take that off \(list) to use it"
+            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; remove that from \(list) to use it"
         }
         if let patterns = allowLists.first(where: { !$0.contains { Self.matches($0, identifier) } }) {
             let list = words(for: "allow list", origins.first { !$0.isDenial && $0.patterns == patterns }?.origin)

@@ -67,14 +67,14 @@ public final class RegisteredPlugin: Sendable {
         do throws(LoadError) {
             let (new, opened) = try open(after: current)
             guard let old = registry.replace(registration, with: opened.handlers) else {
-                throw LoadError(.pluginNotLoadable, message: "\(current.identifier) was taken out of its registry; register it again")
+                throw LoadError(.pluginNotLoadable, message: "\(current.identifier) was removed from its registry; register it again")
             }
             next = new
             logger.info("reloaded", metadata: ["plugin": "\(new.identifier)", "version": "\(new.manifest.version)"])
             return Replacement(plugin: new, old: old)
         } catch {
             logger.warning(
-                "not reloaded, what served before goes on serving: \(error.message)", metadata: ["plugin": "\(current.identifier)"])
+                "not reloaded, the old version stays in use: \(error.message)", metadata: ["plugin": "\(current.identifier)"])
             throw error
         }
     }

@@ -50,7 +50,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
             guard Text.isScheme(scheme) else {
                 throw ContractViolation(
                     .schemesAreWellFormed,
-                    "the handler \(identifier) names '\(Text.oneLine(scheme, limit: 80))', which is no URL scheme in lower case")
+                    "the handler \(identifier) names '\(Text.oneLine(scheme, limit: 80))', which is not a URL scheme in lower case")
             }
             guard !schemes.contains(scheme) else {
                 throw ContractViolation(.schemesAreWellFormed, "the handler \(identifier) names the scheme '\(scheme)' twice")
@@ -70,7 +70,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         guard isBlocking ? !ofEvents.contains(true) : !ofEvents.contains(false) else {
             throw ContractViolation(
                 .structsAreWhole,
-                "the load table of \(identifier) is of neither style, or of both; give `run`, or else `start`, `resume` and `woken`")
+                "the load table of \(identifier) has neither style, or both; give `run`, or else `start`, `resume` and `woken`")
         }
     }
 }

@@ -45,15 +45,15 @@ struct LibraryFile: ~Copyable {
         guard length >= 0 else { throw Self.unreadable(path, .last) }
         start = Array(start.prefix(length))
         guard let header = ELFHeader(start) else {
-            throw LoadError(library: path, .libraryOpens, "it is no shared library (ELF); give the path of the compiled plugin")
+            throw LoadError(library: path, .libraryOpens, "it is not a shared library (ELF); give the path of the compiled plugin")
         }
         guard let expected = ELFHeader.ofThisProcess else { return }
         guard header == expected else {
             throw LoadError(
-                library: path, .libraryOpens, "it is built for \(header), and this program for \(expected); compile it for this machine")
+                library: path, .libraryOpens, "it is built for \(header), but this program for \(expected); compile it for this machine")
         }
         guard let end = ELFSegments.end(start, of: descriptor), end <= UInt64(clamping: status.size) else {
-            throw LoadError(library: path, .libraryOpens, "it is cut short; build it again, or wait until it is written")
+            throw LoadError(library: path, .libraryOpens, "it is incomplete; build it again, or wait until it is written")
         }
     }
 
@@ -79,8 +79,8 @@ struct LibraryFile: ~Copyable {
         } catch {
             throw LoadError(
                 library: path, .libraryOpens,
-                "it was written over since it was opened, so it has to be copied, and no copy can be made in the temporary folder: \(error); "
-                    + "install it under its name as a new file, as install(1) and mv(1) do, or set TMPDIR to another folder")
+                "it was overwritten after it was opened, so it must be copied, but no copy can be made in the temporary folder: \(error); "
+                    + "replace it by a new file of that name, as install(1) and mv(1) do, or set TMPDIR to another folder")
         }
     }
 }

@@ -20,14 +20,14 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         guard let symbol = unsafe library.symbol("portolan_plugin_entry") else {
             throw LoadError(
                 library: library.path, .exportsEntry,
-                "it does not export portolan_plugin_entry; it is no Portolan plugin, or was built without PORTOLAN_EXPORT")
+                "it does not export portolan_plugin_entry; it is not a Portolan plugin, or was built without PORTOLAN_EXPORT")
         }
         typealias Entry = @convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?
         let entry = unsafe unsafeBitCast(symbol, to: Entry.self)
         guard let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
             throw LoadError(
                 library: library.path, .sameMajorVersion,
-                "it does not serve version \(PORTOLAN_ABI_MAJOR) of the plugin contract; build it with this version's headers")
+                "it does not support version \(PORTOLAN_ABI_MAJOR) of the plugin contract; build it with this version's headers")
         }
         do throws(ContractViolation) {
             try unsafe self.init(portolan_plugin.read(pointer))
@@ -40,7 +40,7 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         guard unsafe plugin.abi_major == PORTOLAN_ABI_MAJOR else {
             throw unsafe ContractViolation(
                 .sameMajorVersion,
-                "its descriptor is of version \(plugin.abi_major) of the plugin contract, and this host's is \(PORTOLAN_ABI_MAJOR)")
+                "its descriptor has version \(plugin.abi_major) of the plugin contract, but this host has version \(PORTOLAN_ABI_MAJOR)")
         }
         unsafe functions = plugin
         identifier = try unsafe Self.identifier(plugin.identifier, of: "the plugin")
@@ -60,7 +60,7 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         guard let text = unsafe string.text, Text.isReverseDNS(text) else {
             throw ContractViolation(
                 .identifierIsReverseDNS,
-                "the identifier of \(what) is no reverse DNS name of at most 255 bytes; write one as in org.example.tide")
+                "the identifier of \(what) is not a reverse DNS name of at most 255 bytes; write one like org.example.tide")
         }
         return text
     }

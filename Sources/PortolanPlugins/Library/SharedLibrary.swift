@@ -56,7 +56,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
     private static func open(_ name: String, calling path: String) throws(LoadError) -> UnsafeMutableRawPointer {
         if let handle = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) { return unsafe handle }
         let reason = lastError.replacing(name, with: path)
-        throw LoadError(library: path, .libraryOpens, "it does not open: \(reason); build it against what this system has")
+        throw LoadError(library: path, .libraryOpens, "it can't be opened: \(reason); build it against the libraries of this system")
     }
 
     func symbol(_ name: String) -> UnsafeMutableRawPointer? {

@@ -127,7 +127,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
     /// The output pointer, unless the plugin passed NULL, which is a violation.
     private func placed<Value>(_ place: UnsafeMutablePointer<Value>?) -> UnsafeMutablePointer<Value>? {
         if unsafe place == nil {
-            load?.cut(by: ContractViolation(.structsAreWhole, "NULL was given where the answer of an inner load is to be put"))
+            load?.cut(by: ContractViolation(.structsAreWhole, "NULL was given instead of a place for the result of a nested load"))
         }
         return unsafe place
     }
@@ -140,7 +140,7 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `load` is re
             return nil
         }
         guard !isClosed else {
-            load.cut(by: ContractViolation(.nestedIsOpen, "an inner load was used after it was closed"))
+            load.cut(by: ContractViolation(.nestedIsOpen, "a nested load was used after it was closed"))
             return nil
         }
         return load

@@ -12,7 +12,7 @@ extension HostedLoad {
         guard isInCall else { return Int64(stray().rawValue) }
         wipeAnswer()
         guard let buffer = unsafe buffer, capacity > 0 else {
-            return Int64(violate(ContractViolation(.bytesAreReadable, "read_body was given no room to read into")).rawValue)
+            return Int64(violate(ContractViolation(.bytesAreReadable, "read_body was given an empty buffer, or NULL")).rawValue)
         }
         let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
         let waited = calls.wait { [self] in
@@ -52,7 +52,7 @@ extension HostedLoad {
     func readCached(_ offset: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
         guard isInCall else { return Int64(stray().rawValue) }
         guard let buffer = unsafe buffer, capacity > 0 else {
-            return Int64(violate(ContractViolation(.bytesAreReadable, "read_cached was given no room to read into")).rawValue)
+            return Int64(violate(ContractViolation(.bytesAreReadable, "read_cached was given an empty buffer, or NULL")).rawValue)
         }
         do throws(LoadError) {
             return Int64(try unsafe stored.read(from: offset, into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity)))
@@ -96,7 +96,7 @@ extension HostedLoad {
     /// itself.
     private func ask(_ contents: ChallengeContents) throws(ContractViolation) {
         guard let number = challenge.open(contents.space.kind) else {
-            throw ContractViolation(.challengeIsComplete, "a second challenge came while the first was not answered; ask one at a time")
+            throw ContractViolation(.challengeIsComplete, "a second challenge came before the first was answered; send one at a time")
         }
         let question = AuthenticationChallenge(
             protectionSpace: contents.space, previousFailureCount: contents.failureCount, previousError: contents.previousError
@@ -113,7 +113,11 @@ extension HostedLoad {
 
     private func deferAnswer() -> portolan_flow {
         guard !handler.traits.contains(.blocking) else {
-            return violate(ContractViolation(.challengeIsComplete, "a blocking load gave no place for the answer to its challenge"))
+            return violate(
+                ContractViolation(
+                    .challengeIsComplete,
+                    "a blocking load gave NULL instead of a place for the "
+                        + "answer to its challenge"))
         }
         if challenge.deferAnswer() { calls.answered(self) }
         return PORTOLAN_WAIT

@@ -20,7 +20,10 @@ extension HostedLoad {
     private func didLoadNothing(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard length == 0 else {
             return violate(
-                ContractViolation(.bytesAreReadable, "did_load was given \(UInt(bitPattern: length)) bytes at NULL, or more than can be"))
+                ContractViolation(
+                    .bytesAreReadable,
+                    "did_load was given \(UInt(bitPattern: length)) bytes at NULL, or an "
+                        + "impossible length"))
         }
         return unsafe goOn(client.didLoad(UnsafeRawBufferPointer(start: nil, count: 0).bytes))
     }
@@ -59,7 +62,7 @@ extension HostedLoad {
             case .malformed, .ambiguous: return .keepGoing
             case .noRedirect, .unnamed:
                 throw ContractViolation(
-                    .redirectParses, "a redirect does not say where to; give an absolute URL, or a response with a Location")
+                    .redirectParses, "a redirect has no target; give an absolute URL, or a response with a Location")
             }
         }
     }

@@ -11,7 +11,7 @@ extension HostedLoad {
         guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
             return violate(
                 ContractViolation(
-                    .watchedIsPublished, "a descriptor was to be watched for \(readiness), which is none of the published bits")
+                    .watchedIsPublished, "a descriptor was watched for \(readiness), which does not consist of published bits")
             )
             .rawValue
         }
@@ -31,7 +31,7 @@ extension HostedLoad {
         guard (0..<Int32(DescriptorWatches.timerLimit)).contains(timer) else {
             return violate(
                 ContractViolation(
-                    .watchedIsPublished, "timer \(timer) was set; they are numbered from 0 to \(DescriptorWatches.timerLimit - 1)")
+                    .watchedIsPublished, "timer \(timer) was set; timers are numbered from 0 to \(DescriptorWatches.timerLimit - 1)")
             ).rawValue
         }
         watches.setTimer(timer, delay)
@@ -51,7 +51,7 @@ extension HostedLoad {
         guard !handler.traits.contains(.blocking) else {
             cut(
                 by: ContractViolation(
-                    .eventDrivenLoadsWatch, "a blocking load had a descriptor or timer watched; let it wait itself, with poll(2)"))
+                    .eventDrivenLoadsWatch, "a blocking load watched a descriptor or a timer; call poll(2) in the load instead"))
             return nil
         }
         guard !isOver else {

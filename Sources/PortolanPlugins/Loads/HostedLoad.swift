@@ -106,7 +106,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         case .success(let reason)?: throw reason
         case .failure(let violation)?: throw LoadError(violation, by: handler.identifier)
         case nil:
-            throw LoadError(ContractViolation(.failureCarriesError, "`make` gave neither a load nor a reason"), by: handler.identifier)
+            throw LoadError(ContractViolation(.failureCarriesError, "`make` returned neither a load nor a reason"), by: handler.identifier)
         }
     }
 
@@ -204,13 +204,13 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     func strayCall() {
         guard !isCut.load(ordering: .acquiring) else { return }
         switch stage.load(ordering: .acquiring) {
-        case .making: cut(by: ContractViolation(.noEventFromQuestions, "`make` called the client; wait for the start"))
+        case .making: cut(by: ContractViolation(.noEventFromQuestions, "`make` called the client; call it after the start"))
         case .made: cut(by: ContractViolation(.noEventBeforeStart, "the client was called before the load was started"))
         case .active:
             cut(
                 by: ContractViolation(
-                    .ownThreadsOnlyWake, "a thread that is not in a call into the load called its client; let it call `wake`"))
-        case .stopping: report(ContractViolation(.stopIsKept, "`stop` called the client; there is nothing to deliver any more"))
+                    .ownThreadsOnlyWake, "a thread outside of a call into the load called its client; it may only call `wake`"))
+        case .stopping: report(ContractViolation(.stopIsKept, "`stop` called the client; a stopped load delivers nothing more"))
         case .destroying, .destroyed: report(ContractViolation(.noEventFromQuestions, "`destroy` called the client"))
         }
     }

@@ -54,7 +54,7 @@ final class UploadReader {
         case .bytes:
             taken += Int64(count)
             if let length = body.length, taken > length {
-                return .failed(LoadError(.bodyFailed, message: "the upload body is longer than the \(length) bytes it was said to have"))
+                return .failed(LoadError(.bodyFailed, message: "the upload body is longer than its declared length of \(length) bytes"))
             }
             return .bytes(count)
         }
@@ -70,7 +70,7 @@ final class UploadReader {
     private func checkEnd(of body: Body) -> Read {
         guard let length = body.length, taken < length else { return .end }
         return .failed(
-            LoadError(.bodyFailed, message: "the upload body ended after \(taken) of the \(length) bytes it was said to have"))
+            LoadError(.bodyFailed, message: "the upload body ended after \(taken) of its declared \(length) bytes"))
     }
 
     private static func failure(_ cause: LoadError) -> LoadError {
@@ -85,7 +85,7 @@ final class UploadReader {
         guard total >= sent, total <= length ?? .max else {
             throw ContractViolation(
                 .sentTotalsRise,
-                "\(total) bytes of the body were reported as sent, after \(sent) and of \(length.map(String.init) ?? "unknown")")
+                "\(total) sent bytes were reported after \(sent); the length of the body is \(length.map(String.init) ?? "unknown")")
         }
         defer { sent = total }
         return total - sent

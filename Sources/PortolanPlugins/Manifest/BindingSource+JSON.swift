@@ -52,7 +52,8 @@ extension ArgumentSource {
         case .string(let text): self = .text(text)
         case .object(let members):
             guard isTyped, members.count == 1, let member = members.first else {
-                throw ManifestProblem("is an object, where \(isTyped ? "one with one member, {\"TYPE\": value}," : "a value") is needed")
+                throw ManifestProblem(
+                    "is an object, where \(isTyped ? "an object with one member, {\"TYPE\": value}," : "a value") is needed")
             }
             self = .typed(
                 member.name, try at(.member(member.name)) { () throws(ManifestProblem) in try ArgumentSource(member.value) })

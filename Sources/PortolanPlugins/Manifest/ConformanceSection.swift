@@ -59,11 +59,11 @@ extension ConformanceLoad {
     init(_ value: JSONValue) throws(ManifestProblem) {
         let object = try ManifestObject(value, names: Self.names)
         url = try object.required("url") { value throws(ManifestProblem) in
-            try value.text("which is no absolute URL") { URLRecord.isParsable($0) }
+            try value.text("which is not an absolute URL") { URLRecord.isParsable($0) }
         }
         status = try object.optional("status") { value throws(ManifestProblem) in Int(try value.integer(100...599)) }
         mime = try object.optional("mime") { value throws(ManifestProblem) in
-            try value.text("which is no MIME type without parameters") { MIMEType(parsing: $0)?.essence == $0 }
+            try value.text("which is not a MIME type without parameters") { MIMEType(parsing: $0)?.essence == $0 }
         }
         length = try object.optional("length") { value throws(ManifestProblem) in try value.integer(0...Int64.max) }
         sha256 = try object.optional("sha256") { value throws(ManifestProblem) in try value.sha256() }
@@ -72,7 +72,7 @@ extension ConformanceLoad {
                 try value.list(0...Tag.allCases.count) { value throws(ManifestProblem) in try Tag(value) }
             } ?? [])
         error = try object.optional("error") { value throws(ManifestProblem) in
-            try value.text("which is no published code, nor domain:number") { Self.isErrorName($0) }
+            try value.text("which is neither a published code nor domain:number") { Self.isErrorName($0) }
         }
         credential = try object.optional("credential") { value throws(ManifestProblem) in try Credential(value) }
         needs =

@@ -31,7 +31,7 @@ extension ManifestProblem {
         _ read: (JSONValue) throws(ManifestProblem) -> Value
     ) throws(PluginProblem) -> Value {
         guard bytes.count <= PluginManifest.sizeLimit else {
-            throw PluginProblem(path, rule, "it has over \(PluginManifest.sizeLimit) bytes, the most that is read")
+            throw PluginProblem(path, rule, "it has over \(PluginManifest.sizeLimit) bytes, which is the limit")
         }
         let value: JSONValue
         do throws(JSONError) {
@@ -85,7 +85,7 @@ struct ManifestObject {
             let hint =
                 nearest.map { Self.distance($0, member.name) <= 2 ? "did you mean '\($0)'?" : "known are \(names.joined(separator: ", "))" }
                 ?? ""
-            throw ManifestProblem("nothing is called '\(shown)' here; \(hint)", at: JSONPath()[member.name].name)
+            throw ManifestProblem("'\(shown)' is not a known name here; \(hint)", at: JSONPath()[member.name].name)
         }
     }
 
@@ -184,7 +184,7 @@ extension JSONValue {
     func real() throws(ManifestProblem) -> Double {
         guard case .number(let text) = self else { throw ManifestProblem("is \(kind), where a number is needed") }
         guard let number = Double(text), number.isFinite else {
-            throw ManifestProblem("is \(Text.oneLine(text, limit: 40)), which is beyond a double")
+            throw ManifestProblem("is \(Text.oneLine(text, limit: 40)), which is not a finite double")
         }
         return number
     }

@@ -10,20 +10,20 @@ extension PluginManifest {
           "$schema": "https://json-schema.org/draft/2020-12/schema",
           "$id": "urn:portolan:plugin-manifest:1",
           "title": "Portolan plugin manifest",
-          "description": "What a plugin says of itself in NAME.plugin.json, so that its library need not be opened to know it. The file is JSON5 in UTF-8, at most 1 MiB.",
+          "description": "The description of a plugin in NAME.plugin.json. Portolan reads it without opening the library. The file is JSON5 in UTF-8, at most 1 MiB.",
           "type": "object",
           "required": ["identifier", "name", "vendor", "version", "library", "schemes"],
           "additionalProperties": false,
           "properties": {
             "$schema": { "description": "The schema that an editor checks this file against.", "type": "string" },
             "identifier": {
-              "description": "Reverse DNS, the same as in the library: labels of letters, digits, '-' and '_', two at least.",
+              "description": "Reverse DNS, the same as in the library: at least two labels of letters, digits, '-' and '_'.",
               "type": "string",
               "maxLength": 255,
               "pattern": "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)+$"
             },
             "name": { "description": "For people.", "$ref": "#/$defs/line" },
-            "vendor": { "description": "Who answers for it.", "$ref": "#/$defs/line" },
+            "vendor": { "description": "The person or organization responsible for it.", "$ref": "#/$defs/line" },
             "version": {
               "description": "Semantic Versioning 2.0.0.",
               "type": "string",
@@ -31,12 +31,12 @@ extension PluginManifest {
             },
             "description": { "description": "One line on what it is for.", "$ref": "#/$defs/line" },
             "library": {
-              "description": "The shared library's path from this file's folder, and in it: no '..', no '/' in front.",
+              "description": "The path of the shared library, relative to this file's folder and inside it: no '..', no leading '/'.",
               "type": "string",
               "maxLength": 1024,
               "pattern": "^(?!\\.{1,2}(/|$))[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+(/(?!\\.{1,2}(/|$))[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+)*$"
             },
-            "sha256": { "description": "The library's digest; another library is not opened.", "$ref": "#/$defs/sha256" },
+            "sha256": { "description": "The library's digest. A library with another digest is not opened.", "$ref": "#/$defs/sha256" },
             "schemes": {
               "description": "The URL schemes of all its handlers, in lower case (RFC 3986 section 3.1), or \"any\" for one that is asked about every request.",
               "oneOf": [
@@ -51,19 +51,19 @@ extension PluginManifest {
               ]
             },
             "hostVersions": {
-              "description": "The versions of Portolan that it works with: one to eight of >=, <=, >, <, =, each with a version; all have to hold.",
+              "description": "The versions of Portolan that it works with: one to eight of >=, <=, >, <, =, each with a version. All must hold.",
               "type": "string",
               "pattern": "^ *(>=|<=|>|<|=)[0-9A-Za-z.+-]+( +(>=|<=|>|<|=)[0-9A-Za-z.+-]+){0,7} *$"
             },
             "settings": {
-              "description": "What it can be set up with, by name.",
+              "description": "Its settings, by name.",
               "type": "object",
               "maxProperties": 256,
               "propertyNames": { "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$" },
               "additionalProperties": { "$ref": "#/$defs/setting" }
             },
             "conformance": {
-              "description": "What it promises of some URLs, so that others can judge it.",
+              "description": "What loads of some URLs return, so that `portolan check` can test it.",
               "type": "object",
               "required": ["loads"],
               "additionalProperties": false,
@@ -85,20 +85,20 @@ extension PluginManifest {
               "additionalProperties": false,
               "properties": {
                 "type": { "enum": ["string", "integer", "number", "boolean"] },
-                "default": { "description": "Where the user says nothing; of the setting's type.", "type": ["string", "number", "boolean"] },
-                "required": { "description": "Whether the user has to give a value.", "type": "boolean" },
+                "default": { "description": "The value if the user gives none; of the setting's type.", "type": ["string", "number", "boolean"] },
+                "required": { "description": "Whether the user must give a value.", "type": "boolean" },
                 "description": { "$ref": "#/$defs/line" },
-                "minimum": { "description": "Of an integer or number, itself allowed.", "type": "number" },
-                "maximum": { "description": "Of an integer or number, itself allowed.", "type": "number" }
+                "minimum": { "description": "The least allowed integer or number.", "type": "number" },
+                "maximum": { "description": "The largest allowed integer or number.", "type": "number" }
               }
             },
             "binding": {
-              "description": "What makes a handler of a library that is no plugin: its functions, and the steps of a load.",
+              "description": "Makes a handler from a library that is not a plugin: its functions, and the steps of a load.",
               "type": "object",
               "required": ["functions", "steps"],
               "additionalProperties": false,
               "properties": {
-                "library": { "description": "Where the library lies: in this file's folder (what is meant where nothing is said), or among the system's.", "enum": ["folder", "system"] },
+                "library": { "description": "Where the library is: in this file's folder (the default), or among the system libraries.", "enum": ["folder", "system"] },
                 "functions": {
                   "description": "Signatures by name, as in \"int32 (Archive, buffer room[size] filled by result, size size)\".",
                   "type": "object",
@@ -108,27 +108,27 @@ extension PluginManifest {
                   "additionalProperties": { "$ref": "#/$defs/signature" }
                 },
                 "callbacks": {
-                  "description": "What the library calls, by name.",
+                  "description": "Functions that the library calls, by name.",
                   "type": "object",
                   "maxProperties": 16,
                   "propertyNames": { "$ref": "#/$defs/name" },
                   "additionalProperties": { "$ref": "#/$defs/callback" }
                 },
-                "setup": { "description": "What is done once, before the first load.", "$ref": "#/$defs/steps" },
-                "steps": { "description": "What a load does, in this order.", "$ref": "#/$defs/steps" },
-                "error": { "description": "How the failure of a step is told that does not say itself.", "$ref": "#/$defs/failure" },
+                "setup": { "description": "Steps that run once, before the first load.", "$ref": "#/$defs/steps" },
+                "steps": { "description": "The steps of a load, in this order.", "$ref": "#/$defs/steps" },
+                "error": { "description": "How to report the failure of a step that has no 'error'.", "$ref": "#/$defs/failure" },
                 "stop": {
-                  "description": "How a stop reaches a call that blocks: by a callback's answer, by another function on another thread, or only at the next step (what is meant where nothing is said).",
+                  "description": "How a stop reaches a blocking call: by a callback's return value, by another function on another thread, or only at the next step (the default).",
                   "oneOf": [{ "enum": ["callback", "step"] }, { "$ref": "#/$defs/call" }]
                 }
               }
             },
             "name": { "type": "string", "maxLength": 128, "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
             "signature": { "type": "string", "minLength": 3, "maxLength": 1024, "pattern": "^[ A-Za-z0-9_?*,.()\\[\\]]+$" },
-            "template": { "description": "Text with {names} in it; {{ and }} are braces.", "type": "string", "maxLength": 4096 },
+            "template": { "description": "Text that may contain {names}; {{ and }} are braces.", "type": "string", "maxLength": 4096 },
             "value": { "type": ["string", "number", "boolean", "null"] },
             "argument": {
-              "description": "A value; or {\"TYPE\": value} after '...', and {\"NAME\": SIZE} for a buffer.",
+              "description": "A value; {\"TYPE\": value} after '...'; {\"NAME\": SIZE} for a buffer.",
               "oneOf": [
                 { "$ref": "#/$defs/value" },
                 { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": { "$ref": "#/$defs/value" } }
@@ -141,10 +141,10 @@ extension PluginManifest {
               "additionalProperties": false,
               "properties": {
                 "signature": { "$ref": "#/$defs/signature" },
-                "deliver": { "description": "The 'bytes' of the signature that are the body's next.", "$ref": "#/$defs/name" },
-                "fill": { "description": "The 'buffer' of the signature that takes the request body's next bytes.", "$ref": "#/$defs/name" },
-                "returns": { "description": "What it answers: a constant, or \"{NAME.length}\".", "type": ["string", "number", "boolean"] },
-                "stopped": { "description": "What it answers once the load is over.", "type": ["number", "boolean"] }
+                "deliver": { "description": "The 'bytes' parameter of the signature that holds the next bytes of the body.", "$ref": "#/$defs/name" },
+                "fill": { "description": "The 'buffer' parameter of the signature that takes the next bytes of the request body.", "$ref": "#/$defs/name" },
+                "returns": { "description": "What it returns: a constant, or \"{NAME.length}\".", "type": ["string", "number", "boolean"] },
+                "stopped": { "description": "What it returns after the load is over.", "type": ["number", "boolean"] }
               }
             },
             "call": {
@@ -187,16 +187,16 @@ extension PluginManifest {
               "type": "object",
               "additionalProperties": false,
               "properties": {
-                "code": { "description": "A published code's name, for numbers that 'codes' does not have.", "type": "string" },
+                "code": { "description": "The name of a published code, for numbers that are not in 'codes'.", "type": "string" },
                 "codes": {
-                  "description": "Published codes by the number that the call gave.",
+                  "description": "Published codes, by the number that the call returned.",
                   "type": "object",
                   "maxProperties": 256,
                   "propertyNames": { "pattern": "^(0|-?[1-9][0-9]*)$" },
                   "additionalProperties": { "type": "string" }
                 },
                 "message": { "$ref": "#/$defs/template", "minLength": 1 },
-                "text": { "description": "A call that gives the library's own words.", "$ref": "#/$defs/call" }
+                "text": { "description": "A call that returns the library's error text.", "$ref": "#/$defs/call" }
               }
             },
             "steps": { "type": "array", "minItems": 1, "maxItems": 128, "items": { "$ref": "#/$defs/step" } },
@@ -211,15 +211,15 @@ extension PluginManifest {
               ],
               "dependentRequired": { "with": ["call"], "result": ["call"], "check": ["call"], "until": ["call"], "cleanup": ["call"] },
               "properties": {
-                "when": { "description": "Only then is the step done.", "$ref": "#/$defs/guard" },
+                "when": { "description": "The step runs only if this holds.", "$ref": "#/$defs/guard" },
                 "error": { "$ref": "#/$defs/failure" },
                 "call": { "$ref": "#/$defs/name" },
                 "with": { "$ref": "#/$defs/arguments" },
-                "result": { "description": "The name of what the call gives.", "$ref": "#/$defs/name" },
-                "check": { "description": "What holds for the result of a call that succeeded.", "$ref": "#/$defs/condition" },
-                "until": { "description": "The call is made again until this holds for its result.", "$ref": "#/$defs/condition" },
-                "deliver": { "description": "The body's next bytes.", "$ref": "#/$defs/template" },
-                "cleanup": { "description": "What is called when the load is over, whatever came of it.", "$ref": "#/$defs/call" },
+                "result": { "description": "The name of the call's result.", "$ref": "#/$defs/name" },
+                "check": { "description": "Holds for the result if the call succeeded.", "$ref": "#/$defs/condition" },
+                "until": { "description": "The call is repeated until this holds for its result.", "$ref": "#/$defs/condition" },
+                "deliver": { "description": "The next bytes of the body.", "$ref": "#/$defs/template" },
+                "cleanup": { "description": "A call at the end of the load, also after a failure.", "$ref": "#/$defs/call" },
                 "respond": {
                   "type": "object",
                   "additionalProperties": false,
@@ -231,7 +231,7 @@ extension PluginManifest {
                     "filename": { "type": ["string", "null"] }
                   }
                 },
-                "require": { "description": "What has to hold for the load to go on.", "$ref": "#/$defs/guard" }
+                "require": { "description": "What must hold for the load to continue.", "$ref": "#/$defs/guard" }
               }
             },
             "load": {
@@ -242,7 +242,7 @@ extension PluginManifest {
                 "url": { "description": "Absolute.", "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9+.-]*:" },
                 "status": { "type": "integer", "minimum": 100, "maximum": 599 },
                 "mime": { "description": "Without parameters, in lower case.", "type": "string", "pattern": "^[a-z0-9!#$%&'*+.^_`|~-]+/[a-z0-9!#$%&'*+.^_`|~-]+$" },
-                "length": { "description": "Of the body, or of what comes of it before a failure, in bytes.", "type": "integer", "minimum": 0 },
+                "length": { "description": "The number of bytes of the body, or of its part before a failure.", "type": "integer", "minimum": 0 },
                 "sha256": { "description": "Of the body.", "$ref": "#/$defs/sha256" },
                 "tags": {
                   "description": "What the URL is an example of.",
@@ -250,16 +250,16 @@ extension PluginManifest {
                   "maxItems": 9,
                   "items": { "enum": ["small", "large", "empty", "fails", "redirects", "challenges", "uploads", "nested", "hangs"] }
                 },
-                "error": { "description": "The published name of the code with which it fails, or domain:number.", "type": "string", "minLength": 1 },
+                "error": { "description": "The published name of the error code with which it fails, or domain:number.", "type": "string", "minLength": 1 },
                 "credential": {
-                  "description": "What a challenge is to be answered with.",
+                  "description": "The credential for a challenge.",
                   "type": "object",
                   "required": ["username", "password"],
                   "additionalProperties": false,
                   "properties": { "username": { "type": "string" }, "password": { "type": "string" } }
                 },
                 "needs": {
-                  "description": "What has to be there first, as in 'server: argv that serves it on a free port'.",
+                  "description": "What must exist first, as in 'server: argv that serves it on a free port'.",
                   "type": "array",
                   "maxItems": 16,
                   "items": { "$ref": "#/$defs/line" }

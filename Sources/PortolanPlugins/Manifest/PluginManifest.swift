@@ -71,23 +71,23 @@ extension PluginManifest {
         let object = try ManifestObject(value, names: Self.names)
         _ = try object.optional("$schema") { value throws(ManifestProblem) in try value.text() }
         identifier = try object.required("identifier") { value throws(ManifestProblem) in
-            try value.text("which is no reverse DNS name of at most 255 bytes, as in org.example.tide") { Text.isReverseDNS($0) }
+            try value.text("which is not a reverse DNS name of at most 255 bytes, as in org.example.tide") { Text.isReverseDNS($0) }
         }
         name = try object.required("name") { value throws(ManifestProblem) in try value.line() }
         vendor = try object.required("vendor") { value throws(ManifestProblem) in try value.line() }
         version = try object.required("version") { value throws(ManifestProblem) in
-            guard let version = SemanticVersion(try value.text()) else { throw ManifestProblem("is no semantic version, as in 1.0.0") }
+            guard let version = SemanticVersion(try value.text()) else { throw ManifestProblem("is not a semantic version, as in 1.0.0") }
             return version
         }
         summary = try object.optional("description") { value throws(ManifestProblem) in try value.line() }
         let source = try object.optional("binding") { value throws(ManifestProblem) in try BindingSource(value) }
         library = try object.required("library") { value throws(ManifestProblem) in
             if source?.isSystemLibrary == true {
-                return try value.text("which is no file name of a library of the system, as in libz.so.1") {
+                return try value.text("which is not the file name of a system library, as in libz.so.1") {
                     Self.isInnerPath($0) && !$0.utf8.contains(UInt8(ascii: "/")) && $0.utf8.count <= 255
                 }
             }
-            return try value.text("which is no path into the manifest's own folder: no '..', no '/' in front (MANIF-03)") {
+            return try value.text("which is not a path inside the manifest's folder, without '..' or a leading '/' (MANIF-03)") {
                 Self.isInnerPath($0)
             }
         }
@@ -95,7 +95,7 @@ extension PluginManifest {
         schemes = try object.required("schemes") { value throws(ManifestProblem) in try SchemeSet(value) }
         hostVersions = try object.optional("hostVersions") { value throws(ManifestProblem) in
             guard let range = VersionRange(try value.text()) else {
-                throw ManifestProblem("is no range of versions, as in '>=0.1.0 <1.0.0'")
+                throw ManifestProblem("is not a range of versions, as in '>=0.1.0 <1.0.0'")
             }
             return range
         }
@@ -104,7 +104,7 @@ extension PluginManifest {
         let declared = settings
         binding = try source.map { source throws(ManifestProblem) in try Self.check(source, declared) }
         if binding != nil, case .any = schemes {
-            throw ManifestProblem("is \"any\", and a binding serves schemes of its own; name them", at: JSONPath()["schemes"])
+            throw ManifestProblem("is \"any\", but a binding needs the names of its schemes; write them", at: JSONPath()["schemes"])
         }
         conformance =
             includingConformance
@@ -148,7 +148,7 @@ extension SchemeSet {
         }
         if case .string = value { throw ManifestProblem("has to be an array of schemes, or \"any\"") }
         let schemes = try value.list(1...64) { value throws(ManifestProblem) in
-            try value.text("which is no URL scheme in lower case (RFC 3986, section 3.1)") { Text.isScheme($0) }
+            try value.text("which is not a URL scheme in lower case (RFC 3986, section 3.1)") { Text.isScheme($0) }
         }
         for (index, scheme) in schemes.enumerated() where schemes[..<index].contains(scheme) {
             throw ManifestProblem("is named twice", at: JSONPath()[index])

@@ -33,7 +33,7 @@ extension PluginSetting {
     init(_ name: String, _ value: JSONValue) throws(ManifestProblem) {
         guard Self.isName(name) else {
             throw ManifestProblem(
-                "'\(Text.oneLine(name, limit: 80))' is no name for a setting: begin with a letter, go on with letters, digits, '-' and '_', 64 in all",
+                "'\(Text.oneLine(name, limit: 80))' can't be the name of a setting; use a letter, then letters, digits, '-' and '_', 64 characters at most",
                 at: JSONPath().name)
         }
         let object = try ManifestObject(value, names: Self.names)

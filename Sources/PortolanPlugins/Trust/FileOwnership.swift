@@ -40,20 +40,20 @@ struct FileOwnership: Sendable {
     ///   nobody can rename another user's files in them.
     func objection(to status: FileStatus, isAbove: Bool) -> String? {
         guard status.owner == 0 || status.owner == user else {
-            return "it belongs to user \(status.owner), neither to root nor to you; take it over (chown) or move the plugin"
+            return "it belongs to user \(status.owner), neither to root nor to you; change its owner (chown) or move the plugin"
         }
         // The target of a link is checked separately; the link's own permissions have no effect: symlink(7).
         guard status.kind != .link, !(isAbove && status.isSticky) else { return nil }
-        if status.permissions & S_IWOTH != 0 { return "it is writable by everybody; take that permission away (chmod o-w)" }
+        if status.permissions & S_IWOTH != 0 { return "it is writable by everybody; remove that permission (chmod o-w)" }
         guard status.permissions & S_IWGRP != 0 else { return nil }
         if status.isWritableByAccessList {
-            return "it is writable by those on its access control list; take that permission away (chmod g-w) or the list (setfacl -b)"
+            return "it is writable by others on its access control list; remove that permission (chmod g-w) or the list (setfacl -b)"
         }
         guard status.group == primaryGroup else {
-            return "it is writable by group \(status.group); take that permission away (chmod g-w)"
+            return "it is writable by group \(status.group); remove that permission (chmod g-w)"
         }
         return company.members(of: status.group).map { others in
-            "it is writable by group \(status.group), which is not yours alone: \(others); take that permission away (chmod g-w)"
+            "it is writable by group \(status.group), which is not yours alone: \(others); remove that permission (chmod g-w)"
         }
     }
 }

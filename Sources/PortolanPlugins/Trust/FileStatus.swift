@@ -53,7 +53,7 @@ struct FileStatus: Equatable {
             case S_IFIFO: "a FIFO"
             case S_IFSOCK: "a socket"
             case S_IFCHR, S_IFBLK: "a device"
-            default: "no regular file"
+            default: "not a regular file"
             }
         (owner, group) = (information.st_uid, information.st_gid)
         permissions = information.st_mode & 0o7777

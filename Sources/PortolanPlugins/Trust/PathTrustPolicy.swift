@@ -27,7 +27,7 @@ struct PathTrustPolicy {
         while let component = rest.popLast() {
             if component == ".." {
                 guard current.isEmpty || known[Array(current.utf8)] != nil else {
-                    throw PluginProblem(current, nil, "it can't be looked at: \(SystemCallError.notFolder)")
+                    throw PluginProblem(current, nil, "it can't be examined: \(SystemCallError.notFolder)")
                 }
                 current = Folder.parent(of: current) ?? ""
                 objection = known[Array((current.isEmpty ? "/" : current).utf8)] ?? nil
@@ -42,7 +42,7 @@ struct PathTrustPolicy {
             let status = try status(of: next)
             if status.kind == .link {
                 links += 1
-                guard links <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links go in a circle; mend them") }
+                guard links <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links form a loop; fix them") }
                 if let objection = owner?.objection(to: status, isAbove: true) { throw PluginProblem(next, .filesAreTrusted, objection) }
                 let target = try read(next)
                 if target.utf8.first == UInt8(ascii: "/") {
@@ -92,7 +92,7 @@ struct PathTrustPolicy {
         do throws(SystemCallError) {
             return try FileStatus(at: path)
         } catch {
-            throw PluginProblem(path, nil, "it can't be looked at: \(error)")
+            throw PluginProblem(path, nil, "it can't be examined: \(error)")
         }
     }
 

@@ -44,7 +44,7 @@ enum UserDatabase {
                 let status = unsafe getpwnam_r(name, &record, start, count, &found)
                 return unsafe (status, found == nil ? nil : record.pw_uid)
             }.entry
-            guard let id, isTrusted(id) else { return "'\(Text.oneLine(name, limit: 80))' is in it, too" }
+            guard let id, isTrusted(id) else { return "'\(Text.oneLine(name, limit: 80))' is also a member" }
         }
         return userWithPrimaryGroup(group, where: { !isTrusted($0) })
     }
@@ -76,13 +76,13 @@ enum UserDatabase {
             for _ in 0..<userLimit {
                 switch nextUser() {
                 case .entry(let name, let id, group) where isOther(id):
-                    return "it is the primary group of '\(Text.oneLine(name, limit: 80))', too"
+                    return "it is also the primary group of '\(Text.oneLine(name, limit: 80))'"
                 case .entry: continue
                 case .end: return nil
                 case .failure: return "its members can't be listed"
                 }
             }
-            return "its members are too many to be listed"
+            return "it has too many members to list"
         }
     }
 

@@ -61,7 +61,7 @@ import Testing
         let outcome = try program.runScript("\(set) \"$portolan\" get \(Self.url)")
         #expect(
             outcome.errors == [
-                "portolan: \(manifest): no plugin is used while the policy cannot be: \(variable): it is no UTF-8, and what it says is not known; set it anew"
+                "portolan: \(manifest): no plugin is used, because the policy can't be used: \(variable): its value is not UTF-8 and can't be read; set it again"
             ])
         #expect(outcome.status == 107)
     }
@@ -84,7 +84,7 @@ import Testing
         #expect(outcome.text == "Hello, sea!\n" && outcome.status == 0)
         #expect(
             outcome.errors == [
-                "portolan: warning: \(program.path)/plugins: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+                "portolan: warning: \(program.path)/plugins: MANIF-09: it is writable by everybody; remove that permission (chmod o-w)"
             ])
     }
 
@@ -96,9 +96,9 @@ import Testing
         for (setting, line) in [
             (
                 "org.portolan.template:greetings=x",
-                "\(manifest): the setting 'greetings' of org.portolan.template is not declared in the manifest; it has greeting"
+                "\(manifest): the setting 'greetings' of org.portolan.template is not declared in the manifest; it declares greeting"
             ),
-            ("org.nobody:x=y", "org.nobody: no plugin of this identifier is installed; 'portolan plugins list' names those that are"),
+            ("org.nobody:x=y", "org.nobody: no plugin with this identifier is installed; 'portolan plugins list' shows the installed ones"),
         ] {
             let outcome = try get("--setting", setting, Self.url)
             #expect(outcome.errors == ["portolan: \(line)"] && outcome.status == 107)
@@ -110,24 +110,24 @@ import Testing
 
     @Test func malformedManifestIsReported() throws {
         try program.installTemplate { $0.replacing("\"version\": \"1.0.0\"", with: "\"version\": \"1.0\"") }
-        try expectLine("\(nobody)\(manifest):5:14: MANIF-01: 'version' is no semantic version, as in 1.0.0", status: 1)
+        try expectLine("\(nobody)\(manifest):5:14: MANIF-01: 'version' is not a semantic version, as in 1.0.0", status: 1)
     }
 
     @Test func manifestThatDisagreesWithItsLibraryIsReported() throws {
         try program.installTemplate { $0.replacing("org.portolan.template", with: "org.example.tide") }
         try expectLine(
-            "\(manifest): MANIF-02: it is for org.example.tide, and its library template.so says it is org.portolan.template; make them the same"
+            "\(manifest): MANIF-02: its identifier is org.example.tide, but its library template.so has org.portolan.template; make them the same"
         )
         try program.installTemplate { $0.replacing("[\"template\"]", with: "[\"template\", \"tide\"]") }
         try expectLine(
-            "\(manifest): MANIF-02: its schemes are template, tide, and those of its library template.so are template; make them the same")
+            "\(manifest): MANIF-02: its schemes are template, tide, but its library template.so has template; make them the same")
     }
 
     @Test func worldWritableFolderIsReported() throws {
         try program.installTemplate()
         try program.setPermissions(0o777, of: "plugins")
         try expectLine(
-            "\(nobody)\(program.path)/plugins: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)", status: 1)
+            "\(nobody)\(program.path)/plugins: MANIF-09: it is writable by everybody; remove that permission (chmod o-w)", status: 1)
     }
 
     @Test func secondPluginWithAnIdentifierIsReported() throws {
@@ -145,7 +145,7 @@ import Testing
         try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(zeros)\", \"schemes\"") }
         let digest = try String(#require(program.runScript("sha256sum plugins/Template/template.so").text.split(separator: " ").first))
         try expectLine(
-            "\(program.path)/plugins/Template/template.so: MANIF-04: the library's SHA-256 is \(digest), and \(zeros) is pinned; install what was pinned, or pin this one if you trust it"
+            "\(program.path)/plugins/Template/template.so: MANIF-04: the library's SHA-256 is \(digest), but \(zeros) is pinned; install the pinned library, or pin this one if you trust it"
         )
         try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(digest)\", \"schemes\"") }
         #expect(try get(Self.url).text == "Hello, sea!\n")
@@ -154,7 +154,7 @@ import Testing
     @Test func deniedPluginIsReported() throws {
         try program.installTemplate()
         let denied =
-            "the plugin org.portolan.template is denied by 'org.portolan.*'; take that off the deny list of PORTOLAN_PLUGIN_DENY to use it"
+            "the plugin org.portolan.template is denied by 'org.portolan.*'; remove that from the deny list of PORTOLAN_PLUGIN_DENY to use it"
         let lists = ["PORTOLAN_PLUGIN_DENY": "org.other, org.portolan.* "]
         try expectLine("\(manifest): \(denied)", with: lists)
         for path in ["plugins/Template", "plugins/Template/template.so"] {
@@ -171,7 +171,7 @@ import Testing
         try program.installTemplate()
         try program.makeFile(".config/portolan/plugins.json", "{deny: 'org.x'}")
         try expectLine(
-            "\(manifest): no plugin is used while the policy cannot be: \(program.folder.path)/.config/portolan/plugins.json:1:8: 'deny' is a string, where an array is needed"
+            "\(manifest): no plugin is used, because the policy can't be used: \(program.folder.path)/.config/portolan/plugins.json:1:8: 'deny' is a string, where an array is needed"
         )
         try program.makeFile(".config/portolan/plugins.json", "{settings: {'org.portolan.template': {greeting: 'Ahoy'}}}")
         #expect(try get(Self.url).text == "Ahoy, sea!\n")
@@ -181,7 +181,7 @@ import Testing
         try program.installTemplate()
         try program.remove("plugins/Template/template.so")
         try expectLine(
-            "\(program.path)/plugins/Template/template.so: DESC-01: the library of org.portolan.template is not there, though its manifest is; build or install it again"
+            "\(program.path)/plugins/Template/template.so: DESC-01: the library of org.portolan.template is missing, but its manifest exists; build or install it again"
         )
     }
 

@@ -151,7 +151,7 @@ import Testing
             $0.replacing("\"conformance\"", with: "\"x\"").replacing(/,\s*"x":.*/.dotMatchesNewlines(), with: "}")
         }
         let opened =
-            "DESC-01: the plugin library '\(template)/template.so' can't be used: it is no shared library (ELF); give the path of the compiled plugin"
+            "DESC-01: the plugin library '\(template)/template.so' can't be used: it is not a shared library (ELF); give the path of the compiled plugin"
         let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
         let all = try run("validate")
         #expect(all.lines == [broken, "org.portolan.template: \(opened)"])
@@ -161,7 +161,7 @@ import Testing
         let mine = "\(program.path)/mine/Template"
         let some = try object(run("validate", "--json", "mine/Template", "org.portolan.template"))
         let warnings = [
-            "\(program.path)/mine: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)",
+            "\(program.path)/mine: MANIF-09: it is writable by everybody; remove that permission (chmod o-w)",
             "\(mine)/Template.plugin.json: MANIF-05: no conformance section describes the results of its URLs; write one for 'portolan check'",
         ]
         #expect(
@@ -178,7 +178,10 @@ import Testing
         try program.makeFile("alone/tide.so.1", "\u{7F}ELF")
         let alone = try run("validate", "alone/tide.so.1")
         #expect(alone.status == 107)
-        #expect(alone.text.contains("it is a library, and no manifest beside it names it; write '\(program.path)/alone/tide.plugin.json'"))
+        #expect(
+            alone.text.contains(
+                "it is a library, but no manifest in its folder names it; write "
+                    + "'\(program.path)/alone/tide.plugin.json'"))
     }
 
     @Test("validate of an unknown identifier shows the unreadable manifests") func validateShowsUnreadableManifests() throws {
@@ -195,7 +198,7 @@ import Testing
         try program.makeFile("plugins/x/x.plugin.json", manifest)
         for name in ["org.example.x", "plugins/x"] {
             let text = try run("validate", name).text
-            #expect(text.contains("'libnosuch.so.7' of org.example.x lies in none of /usr/local/lib/") && text.contains("apt-file search"))
+            #expect(text.contains("'libnosuch.so.7' of org.example.x is in none of /usr/local/lib/") && text.contains("apt-file search"))
         }
     }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The load of the subject that wants a password. */
 
-/* What becomes of an answer: 1, it is right; 0, the load asks again; -1, it has failed. */
+/* Handles an answer. Returns 1 if it is right, 0 if the load sends another challenge, -1 if the load has failed. */
 static int settle(subject_load *load, const portolan_answer *answer) {
     portolan_challenge *challenge = &load->challenge;
     switch (answer->disposition) {
@@ -76,7 +76,7 @@ static void prepare_challenge(subject_load *load) {
 static _Thread_local const portolan_answer *kept_answer;
 #endif
 
-/* Whether the right password came; where it did not, the load has failed or was stopped. */
+/* Returns whether the right password was received. If not, the load has failed or was stopped. */
 static int is_admitted(subject_load *load) {
     portolan_client *client = load->client;
     prepare_challenge(load);

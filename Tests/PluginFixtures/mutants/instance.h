@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instance of the subject: what init makes and deinit ends. */
+/* The instance of the subject, which init makes and deinit ends. */
 
 static void *refuse(portolan_refusal *refusal, portolan_string message) {
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_REQUEST, .message = message };

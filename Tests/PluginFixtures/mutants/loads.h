@@ -319,7 +319,7 @@ static void serve_echo(subject_load *load) {
     if (count == 0) finish(load);
 }
 
-/* As of a peer that asks for a password when it has the whole body, and then wants it once more. */
+/* Like a peer that asks for a password after the whole body, and then wants the body again. */
 static void serve_ask_echo(subject_load *load) {
     portolan_client *client = load->client;
     char piece[1024];
@@ -383,7 +383,7 @@ static void serve_redirect(subject_load *load) {
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
 #endif
 #ifdef LEAK_03
-    /* So many that they show, and no more: the C library keeps memory for each, which LEAK-01 would tell of. */
+    /* Enough to be noticed, but no more: the C library keeps memory for each, which LEAK-01 would report. */
     pthread_t sleeper;
     if (load->plugin->sleepers < 40) {
         load->plugin->sleepers++;
@@ -416,7 +416,7 @@ static void serve_hang(subject_load *load) {
 #endif
 }
 
-/* As of a peer that thinks for over a second between its response and the body. */
+/* Like a peer that waits for over a second between its response and the body. */
 static void serve_slow(subject_load *load) {
     size_t length = compose(load);
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
@@ -426,7 +426,7 @@ static void serve_slow(subject_load *load) {
     finish(load);
 }
 
-/* As of a clock, or of random bytes. */
+/* Like a clock, or random bytes. */
 static void serve_varying(subject_load *load) {
     static atomic_int count;
     int length = snprintf(load->text, sizeof load->text, "%d\n", ++count);
@@ -499,7 +499,7 @@ static UNUSED void stop(void *pointer) {
 #ifdef FAULT_05
     if (write(load->pipe[1], "x", 1) < 0) return;
 #else
-    // What nobody reads any more needs no waking.
+    // If nobody reads any more, no wake is needed.
     if (send(load->pipe[1], "x", 1, MSG_NOSIGNAL) < 0) return;
 #endif
 }

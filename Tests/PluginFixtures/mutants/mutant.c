@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that keeps every rule, in both styles, and its mutants: compiled with -DORDER_01 it breaks ORDER-01, and as little else as can be.
- * A rule that is broken in several ways has a letter behind its number. mutant.plugin.json names the URLs.
+/* A plugin that obeys every rule, in both styles, and its mutants: compiled with -DORDER_01 it breaks ORDER-01, and as
+ * few other rules as possible. A letter after the number means another way to break the rule. mutant.plugin.json names
+ * the URLs.
  *
  *   subject://text/NAME   greets NAME                  subject://empty      no bytes
  *   subject://bytes       4096 bytes of every value    subject://redirect   to subject://text/there
- *   subject://echo        gives the upload body back   subject://hang       a response, then a wait in poll(2)
+ *   subject://echo        returns the upload body      subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
- *   subject://nest        gives what data:,inner gives    subject://thread/NAME   greets, by a thread of its own
+ *   subject://nest        the body of data:,inner         subject://thread/NAME   greets, by its own thread
  *   subject://ask         wants judge and s3cret, then greets
- *   slow.plugin.json names two others: subject://slow/NAME, which greets after more than a second, as subject-events://slow does, and
- *   subject://varying, which gives something else each time
+ *   slow.plugin.json names two others: subject://slow/NAME, which greets after more than a second, like subject-events://slow, and
+ *   subject://varying, whose body differs each time
  *   subject-events:       the same text, echo, redirect, ask, nest and missing, event-driven, large, which is 2 MiB, and
- *                         wait, which has a timer and a descriptor watched */
+ *                         wait, which watches a timer and a descriptor */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
@@ -53,7 +54,7 @@ typedef struct subject_load {
     const portolan_request *request;
     portolan_client *client;
     subject_plugin *plugin;
-    int pipe[2]; /* a pair of sockets; hang waits for what stop writes */
+    int pipe[2]; /* a pair of sockets; hang waits for the byte that stop writes */
     portolan_nested *inner;
     int descriptor;
     atomic_int is_started;
@@ -75,7 +76,7 @@ typedef struct subject_load {
 
 static UNUSED void pause_for(int milliseconds) { usleep((useconds_t)milliseconds * 1000); }
 
-/* Of a processor's time. */
+/* Processor time. */
 static UNUSED void work_for(int milliseconds) {
     clock_t end = clock() + (clock_t)milliseconds * CLOCKS_PER_SEC / 1000;
     while (clock() < end) __asm__ volatile("" : : : "memory");
@@ -85,7 +86,7 @@ static int is_host(const subject_load *load, const char *host) {
     return portolan_equal(load->request->host, (portolan_string){ host, strlen(host) });
 }
 
-/* Whether the load asks for one, and fails where none comes. */
+/* Whether the load asks for one, and fails without it. */
 static UNUSED int wants_password(const subject_load *load) { return is_host(load, "ask") || is_host(load, "ask-echo"); }
 
 #include "telling.h"
@@ -118,7 +119,7 @@ static void *wake_late(void *client) {
 }
 #endif
 
-/* ERR-07: whether this plugin has no better idea than to end the process. */
+/* ERR-07: whether this plugin ends the process. */
 static int ends_by_method(const portolan_request *request UNUSED) {
 #ifdef ERR_07
     static const char *const known[] = { "GET", "HEAD", "POST", "PUT" };
@@ -363,7 +364,7 @@ static int32_t is_cache_equivalent(void *plugin UNUSED, const portolan_request *
 #endif
 }
 
-/* ---- what the entry answers ---- */
+/* ---- what the entry returns ---- */
 
 static const portolan_load_table blocking = { .size = sizeof blocking, .run = run, .destroy = destroy,
 #ifndef LIFE_06

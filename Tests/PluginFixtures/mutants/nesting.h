@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load of the subject that lies around another one. */
+/* The load of the subject that contains a nested load. */
 
 static void fail_by(subject_load *load, portolan_nested *inner) {
     const portolan_error *cause = load->plugin->nested->error(inner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all loads of the subject tell the client. */
+/* What all loads of the subject report to the client. */
 
 #ifdef REG_04
 static char shared_greeting[256];
@@ -8,7 +8,7 @@ static char shared_greeting[256];
 #if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06) || defined(REDIR_05) || defined(REG_03b)
 static void leak(void) {
 #ifdef LEAK_05
-    // More, for only some of the stops come where it does this.
+    // More bytes, because only some of the stops reach this place.
     void *volatile lost = malloc(120);
 #else
     void *volatile lost = malloc(24);
@@ -21,7 +21,7 @@ static void leak(void) {
 static char own_build;
 #endif
 
-/* Its own, where nobody else sees it: decodes what stands behind the first slash. */
+/* Its own decoding, where nobody else sees it: decodes the text after the first slash. */
 static UNUSED void decode(portolan_string path, char *place, size_t size) {
     size_t length = 0;
     for (size_t i = 1; i < path.length && length < size - 1; i++) {
@@ -75,7 +75,7 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
     if (!wants_password(load)) error.size = 8;
 #endif
 #ifdef ORDER_11
-    // Not the constant itself, which compilers refuse.
+    // Not the constant itself, because compilers refuse that.
     const portolan_error *volatile none = NULL;
     if (!wants_password(load)) return load->client->did_fail(load->client, none);
 #endif
@@ -131,7 +131,7 @@ static portolan_response response_of(int64_t length) {
     return response;
 }
 
-/* Where a redirect leads there are statuses, and so it has one, too. */
+/* A redirect has a status, because its target has one, too. */
 static int32_t status_of(const subject_load *load) {
     if (is_host(load, "redirect")) return 302;
     return portolan_equal(load->request->path, PORTOLAN_STRING("/there")) ? 200 : 0;

@@ -22,7 +22,7 @@ static _Thread_local subject_load *of_this_thread;
 static atomic_int held_loads;
 #endif
 
-/* Of the load that has a little more than 4 GiB. */
+/* The length of the load with a little more than 4 GiB. */
 static int64_t huge_length(void) {
     int64_t length = (int64_t)LARGE_RUN * HUGE_RUNS;
 #ifdef BODY_07
@@ -62,7 +62,7 @@ static portolan_flow next_of_echo(subject_load *load) {
     return client->did_load(client, piece, (size_t)count);
 }
 
-/* The inner load is read as it is wanted: nothing of it while the outer one is paused. */
+/* Reads the inner load on demand: nothing while the outer load is paused. */
 static portolan_flow next_of_nest(subject_load *load) {
     const portolan_nested_table *nested = load->plugin->nested;
     const portolan_response *response = NULL;
@@ -85,7 +85,7 @@ static portolan_flow next_of_nest(subject_load *load) {
         if (count > 0) {
             portolan_flow flow = load->client->did_load(load->client, bytes, (size_t)count);
 #ifdef NEST_04
-            // What comes of it is thrown away, as this is only to show that it reads on.
+            // Drops the bytes, because this only shows that it continues to read.
             while (flow == PORTOLAN_PAUSE && load->runs++ < 3 && nested->next(load->inner, &bytes) > 0) load->repeats++;
 #endif
             return flow;
@@ -98,7 +98,7 @@ static portolan_flow next_of_nest(subject_load *load) {
 
 static int waits(const subject_load *load) { return is_host(load, "wait") || is_host(load, "slow"); }
 
-/* A wait, a byte that goes through the load's sockets, and the end: all told by the host. */
+/* A wait, a byte through the load's sockets, and the end, all reported by the host. */
 static portolan_flow next_of_wait(subject_load *load) {
     const portolan_watch_table *watch = load->plugin->watch;
     portolan_client *client = load->client;
@@ -142,7 +142,7 @@ static portolan_flow next_of_wait(subject_load *load) {
     return end(load);
 }
 
-/* Nothing more comes: what the load has open it closes. */
+/* Nothing more follows: the load closes what it has open. */
 static void close_inner(subject_load *load) {
     if (load->inner) load->plugin->nested->close(load->inner);
     load->inner = NULL;
@@ -186,12 +186,12 @@ static portolan_flow next_of_huge(subject_load *load) {
     return load->client->did_load(load->client, run, LARGE_RUN);
 }
 
-/* The next step of a load; PORTOLAN_STOPPED where there is none any more. */
+/* The next step of a load. Returns PORTOLAN_STOPPED if there are no more. */
 static portolan_flow next(subject_load *load) {
     portolan_client *client = load->client;
     int stage = load->stage++;
     if (stage == 0 && is_host(load, "redirect")) {
-        /* Where its Location leads: to subject-events://text/there. */
+        /* The target of its Location: subject-events://text/there. */
         static const portolan_field location = { PORTOLAN_TEXT("Location"),
 #ifdef SEC_03c
                                                  PORTOLAN_TEXT("file:///etc/hostname") };

@@ -30,7 +30,7 @@ import Testing
 
     private let noHandler = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")
     private let words =
-        "no handler; an installed plugin cannot be used: relative-0: a folder to be searched is named by an absolute path; write it so"
+        "no handler; an installed plugin cannot be used: relative-0: a folder to search needs an absolute path; write one"
 
     @Test func unsupportedSchemeMentionsUnusablePlugins() {
         #expect(noHandler.mentioning([]) == noHandler)

@@ -59,7 +59,7 @@ import Testing
     @Test func invalidStatusFailsTheLoad() throws {
         let harness = try BindingHarness(
             #"[{"respond": {"status": "{setting:status}"}}]"#, settings: #"{"status": {"type": "integer", "default": 199}}"#)
-        #expect(try harness.load().error == LoadError(.badResponse, message: "the binding gives the status 199, which is none"))
+        #expect(try harness.load().error == LoadError(.badResponse, message: "the binding gives the status 199, which is not valid"))
     }
 
     @Test func textWithNULIsNotPassedToFunctions() throws {
@@ -115,7 +115,12 @@ import Testing
             """)
         #expect(try harness.load("bound://h/keep").error == nil)
         #expect(try harness.load("bound://h/late").bytes.isEmpty)
-        #expect(harness.log.all.contains { $0.contains("the callback 'write' was called when its load was over; it was told to stop") })
+        #expect(
+            harness.log.all.contains {
+                $0.contains(
+                    "the callback 'write' was called after the end of its load; it "
+                        + "returned 'stopped', or 0")
+            })
         // The closure now belongs to another load. The host distinguishes the two loads by their user data.
         let other = try harness.load("bound://h/other")
         #expect(other.bytes == Array("own".utf8))
@@ -135,12 +140,12 @@ import Testing
     @Test func aHandleThatIsNULLIsAFailure() throws {
         let client = try BindingHarness(#"[{"call": "bf_open", "with": ["refused"], "cleanup": {"call": "bf_note"}}, {"call": "bf_note"}]"#)
             .load()
-        #expect(client.error?.message == "bf_open of plugin.so gave NULL, where it should not")
+        #expect(client.error?.message == "bf_open of plugin.so returned NULL, which it should not")
     }
 
     /// The failing step is the one that should have set the values for the error's text.
     @Test(arguments: [
-        (#""call": "bf_open", "with": ["refused"], "result": "x""#, "bf_open of plugin.so gave NULL, where it should not"),
+        (#""call": "bf_open", "with": ["refused"], "result": "x""#, "bf_open of plugin.so returned NULL, which it should not"),
         (#""call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}"#, "bf_open_into of plugin.so failed with 9"),
         (
             #""call": "bf_open_broken", "with": ["x", "words"], "check": {"equals": 0}"#,

@@ -34,7 +34,7 @@ import Testing
             #"[{"call": "bf_log", "with": ["late "]}, {"call": "bf_write_log", "with": ["own "]}, {"call": "bf_log", "with": ["late "]}]"#,
             ["setup": #"[{"call": "bf_set_log"}, {"call": "bf_log", "with": ["to nobody"]}]"#])
         for _ in 0..<3 { #expect(try harness.text() == "own ") }
-        #expect(harness.log.all.filter { $0.contains("the callback 'log' was called when its load was over") }.count == 1)
+        #expect(harness.log.all.filter { $0.contains("the callback 'log' was called after the end of its load") }.count == 1)
     }
 
     @Test("Values that setup passed outlive the plugin") func setupValuesOutliveTheirPlugin() throws {

@@ -111,7 +111,7 @@ import Testing
     func dataAboveTheSizeLimitIsRefused(_ step: String) throws {
         let client = try BindingHarness("[\(step)]").load()
         #expect(client.bytes.isEmpty && client.error?.code == .limitExceeded)
-        #expect(client.error?.message == "plugin.so gives 268435457 bytes at once, and 268435456 are the most that is taken")
+        #expect(client.error?.message == "plugin.so gives 268435457 bytes at once; the limit is 268435456")
     }
 
     @Test func handleIsCleanedUpAfterSuccessAndFailure() throws {

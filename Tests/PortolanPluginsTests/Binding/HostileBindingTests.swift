@@ -23,13 +23,13 @@ import Testing
 
     static let cases: [Case] = [
         // Arity.
-        step(#"{"call": "bf_int8"}"#, "'binding.steps[1].with' has 0 arguments, and 'bf_int8' takes 1"),
+        step(#"{"call": "bf_int8"}"#, "'binding.steps[1].with' has 0 arguments, but 'bf_int8' takes 1"),
         step(#"{"call": "bf_int8", "with": [1, 2]}"#, "has 2 arguments"),
         step(#"{"call": "bf_vsum", "with": []}"#, "takes 1 to 17"),
         step(
             #"{"call": "bf_vsum", "with": ["", \#(Array(repeating: #"{"int": 1}"#, count: 17).joined(separator: ", "))]}"#,
             "has 18 arguments"),
-        step(#"{"call": "bf_hash", "with": ["a", 1]}"#, "lengths, callbacks and user data are put in by themselves"),
+        step(#"{"call": "bf_hash", "with": ["a", 1]}"#, "lengths, callbacks and user data are added automatically"),
         // Types.
         step(#"{"call": "bf_close", "with": [1]}"#, "'binding.steps[1].with[0]' is an integer, where Thing is needed"),
         step(#"{"call": "bf_close", "with": ["{url}"]}"#, "is text, where Thing is needed"),
@@ -58,30 +58,30 @@ import Testing
             steps: #"[{"call": "g", "result": "p"}, {"call": "f", "with": ["{p}"]}]"#,
             more: ["functions": #"{"g": "pointer ()", "f": "void (Thing)"}"#], words: "is a pointer, where Thing is needed"),
         // Variable arguments.
-        step(#"{"call": "bf_vsum", "with": ["i", 1]}"#, "has to say its type"),
-        step(#"{"call": "bf_vsum", "with": ["i", {"int8": 1}]}"#, "'int8' is no type that C passes after '...'"),
-        step(#"{"call": "bf_vsum", "with": ["i", {"float": 1}]}"#, "'float' is no type"),
-        step(#"{"call": "bf_vsum", "with": ["i", {"bool": true}]}"#, "'bool' is no type"),
+        step(#"{"call": "bf_vsum", "with": ["i", 1]}"#, "so it must give its type"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"int8": 1}]}"#, "'int8' is not a type that C passes after '...'"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"float": 1}]}"#, "'float' is not a type"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"bool": true}]}"#, "'bool' is not a type"),
         step(#"{"call": "bf_vsum", "with": ["i", {"int": 2147483648}]}"#, "does not fit int"),
-        step(#"{"call": "bf_vsum", "with": ["i", {"int, int": 1}]}"#, "is no type of one argument"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"int, int": 1}]}"#, "is not the type of one argument"),
         step(#"{"call": "bf_vsum", "with": ["i", {"callback": "nobody"}]}"#, "'nobody' is not among the 'callbacks'"),
         step(#"{"call": "bf_vsum", "with": ["i", {"bytes b[n]": "x"}]}"#, "no parameter is called 'n'"),
         // Names.
-        step(#"{"deliver": "{later}"}"#, "'{later}' stands for nothing here"),
-        step(#"{"call": "bf_int8", "with": [1], "result": "thing"}"#, "'thing' has a value already"),
-        step(#"{"call": "bf_int8", "with": ["{x}"], "result": "x"}"#, "'{x}' stands for nothing here"),
-        step(#"{"call": "bf_outputs", "with": ["a", "a", "c", "d", "e", "f", "g"]}"#, "'a' has a value already"),
-        step(#"{"call": "bf_note", "result": "x"}"#, "names the result of a function that gives none"),
-        step(#"{"call": "bf_note", "check": {"equals": 0}}"#, "judges the result of a function that gives none"),
-        step(#"{"call": "bf_int8", "with": [1], "check": {"isNull": true}}"#, "which it never is"),
-        step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "x"}}"#, "no constant of that kind"),
-        step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "{url}"}}"#, "no constant of that kind"),
+        step(#"{"deliver": "{later}"}"#, "'{later}' is not a known name here"),
+        step(#"{"call": "bf_int8", "with": [1], "result": "thing"}"#, "'thing' already has a value"),
+        step(#"{"call": "bf_int8", "with": ["{x}"], "result": "x"}"#, "'{x}' is not a known name here"),
+        step(#"{"call": "bf_outputs", "with": ["a", "a", "c", "d", "e", "f", "g"]}"#, "'a' already has a value"),
+        step(#"{"call": "bf_note", "result": "x"}"#, "names the result of a function that returns none"),
+        step(#"{"call": "bf_note", "check": {"equals": 0}}"#, "checks the result of a function that returns none"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"isNull": true}}"#, "but it never is"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "x"}}"#, "not with a constant of that kind"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "{url}"}}"#, "not with a constant of that kind"),
         step(#"{"deliver": "{setting:none}"}"#, "is a setting that the manifest does not declare"),
-        step(#"{"call": "bf_int8", "with": [1], "result": "url"}"#, "'url' is no name for a value"),
+        step(#"{"call": "bf_int8", "with": [1], "result": "url"}"#, "'url' can't be the name of a value"),
         Case(
             steps:
                 #"[{"call": "bf_open", "with": ["x"], "result": "a", "when": {"value": "{method}", "equals": "GET"}}, {"call": "bf_close", "with": ["{a}"]}]"#,
-            words: "'{a}' stands for nothing here"),
+            words: "'{a}' is not a known name here"),
         // Sizes.
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 16777217}]}"#, "has 16777217 bytes, where 1 to 16777216 are allowed"),
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 0}]}"#, "has 0 bytes"),
@@ -92,66 +92,68 @@ import Testing
         Case(steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", words: "has 129 elements"),
         Case(steps: "[]", words: "has 0 elements"),
         // Callbacks in clean-up and error steps.
-        step(#"{"call": "bf_note", "cleanup": {"call": "bf_keep"}}"#, "hands over the callback 'write' when the load is over or judged"),
-        step(#"{"call": "bf_note", "cleanup": {"call": "bf_read", "with": ["{thing}", {"r": 1}]}}"#, "takes a value when the load is over"),
-        step(#"{"call": "bf_note", "error": {"text": {"call": "bf_keep"}}}"#, "hands over the callback"),
-        step(#"{"call": "bf_note", "error": {"text": {"call": "bf_live_things"}}}"#, "gives no cstring"),
-        step(#"{"call": "bf_note", "error": {"code": "nobody"}}"#, "'nobody' is none of the published codes"),
-        step(#"{"call": "bf_note", "error": {"codes": {"x": "unknown"}}}"#, "'x' is no integer that a call gives"),
+        step(#"{"call": "bf_note", "cleanup": {"call": "bf_keep"}}"#, "passes the callback 'write' in a call for cleanup, error or stop"),
+        step(
+            #"{"call": "bf_note", "cleanup": {"call": "bf_read", "with": ["{thing}", {"r": 1}]}}"#, "names an output in a call for cleanup"),
+        step(#"{"call": "bf_note", "error": {"text": {"call": "bf_keep"}}}"#, "passes the callback"),
+        step(#"{"call": "bf_note", "error": {"text": {"call": "bf_live_things"}}}"#, "does not return a cstring"),
+        step(#"{"call": "bf_note", "error": {"code": "nobody"}}"#, "'nobody' is not a published code"),
+        step(#"{"call": "bf_note", "error": {"codes": {"x": "unknown"}}}"#, "'x' is not an integer that a call can return"),
         // Impossible constants.
         step(#"{"respond": {"status": 99}}"#, "'binding.steps[1].respond.status' is 99, where 200 to 599 are allowed"),
         step(#"{"respond": {"status": 101}}"#, "is 101"), step(#"{"respond": {"status": 600}}"#, "is 600"),
         step(#"{"respond": {"status": "{url.port|0}"}}"#, "is 0, where 200"),
         step(#"{"respond": {"length": -1}}"#, "'binding.steps[1].respond.length' is -1"),
-        step(#"{"respond": {"mime": "garbage"}}"#, "'binding.steps[1].respond.mime' is no media type"),
-        step(#"{"respond": {"mime": ""}}"#, "is no media type"),
-        step(#"{"deliver": "x"}, {"respond": {}}"#, "'binding.steps[2].respond' responds after bytes"),
-        step(#"{"call": "bf_given_text", "with": [null], "result": "t", "deliver": "{t}"}, {"respond": {}}"#, "responds after bytes"),
-        step(#"{"deliver": "{field:a b|}"}"#, "'{field:a b}' is no header field's name"),
-        step(#"{"deliver": "{field:a\r\n|}"}"#, "is no header field's name"),
-        step(#"{"deliver": "{field:|}"}"#, "is no header field's name"),
-        step(#"{"call": "bf_note", "error": {"code": "protocolViolation"}}"#, "'protocolViolation' is the host's to give"),
-        step(#"{"call": "bf_note", "error": {"codes": {"1": "pluginRefused"}}}"#, "'pluginRefused' is the host's to give"),
-        step(#"{"call": "bf_note", "error": {"codes": {"+3": "unknown"}}}"#, "the number '+3' has to be written '3'"),
-        step(#"{"call": "bf_note", "error": {"codes": {"03": "unknown"}}}"#, "'03' has to be written '3'"),
+        step(#"{"respond": {"mime": "garbage"}}"#, "'binding.steps[1].respond.mime' is not a media type"),
+        step(#"{"respond": {"mime": ""}}"#, "is not a media type"),
+        step(#"{"deliver": "x"}, {"respond": {}}"#, "'binding.steps[2].respond' responds after a step that delivers bytes"),
+        step(#"{"call": "bf_given_text", "with": [null], "result": "t", "deliver": "{t}"}, {"respond": {}}"#, "responds after a step that"),
+        step(#"{"deliver": "{field:a b|}"}"#, "'{field:a b}' is not the name of a header field"),
+        step(#"{"deliver": "{field:a\r\n|}"}"#, "is not the name of a header field"),
+        step(#"{"deliver": "{field:|}"}"#, "is not the name of a header field"),
+        step(#"{"call": "bf_note", "error": {"code": "protocolViolation"}}"#, "only the host may give 'protocolViolation'"),
+        step(#"{"call": "bf_note", "error": {"codes": {"1": "pluginRefused"}}}"#, "only the host may give 'pluginRefused'"),
+        step(#"{"call": "bf_note", "error": {"codes": {"+3": "unknown"}}}"#, "the number '+3' must be written '3'"),
+        step(#"{"call": "bf_note", "error": {"codes": {"03": "unknown"}}}"#, "'03' must be written '3'"),
         step(#"{"call": "bf_note", "error": {"message": ""}}"#, "'binding.steps[1].error.message' is empty"),
-        member("error", #"{"message": ""}"#, "is empty"), member("stop", #""callback""#, "no step hands over a callback"),
+        member("error", #"{"message": ""}"#, "is empty"), member("stop", #""callback""#, "no step passes a callback"),
         member(
             "callbacks", #"{"w": {"signature": "uint16 (bytes n[c], size c)", "deliver": "n", "returns": "{n.length}", "stopped": 0}}"#,
-            "is a number of bytes, more than which uint16 has room for may come"),
-        member("stop", #"{"call": "bf_keep"}"#, "hands over the callback"),
-        member("stop", #"{"call": "bf_wake", "with": ["{thing}"]}"#, "'{thing}' stands for nothing here"),
-        member("setup", #"[{"deliver": "x"}]"#, "delivers, where nothing was asked for yet"),
-        member("setup", #"[{"call": "bf_open", "with": ["{url}"]}]"#, "'{url}' stands for nothing here"),
-        member("error", #"{"text": {"call": "bf_error", "with": ["{nothing}"]}}"#, "'{nothing}' stands for nothing here"),
+            "is a number of bytes that can be too large for uint16"),
+        member("stop", #"{"call": "bf_keep"}"#, "passes the callback"),
+        member("stop", #"{"call": "bf_wake", "with": ["{thing}"]}"#, "'{thing}' is not a known name here"),
+        member("setup", #"[{"deliver": "x"}]"#, "delivers during setup, where there is no request"),
+        member("setup", #"[{"call": "bf_open", "with": ["{url}"]}]"#, "'{url}' is not a known name here"),
+        member("error", #"{"text": {"call": "bf_error", "with": ["{nothing}"]}}"#, "'{nothing}' is not a known name here"),
         member("stop", #""callbck""#, "is neither 'callback' nor 'step' nor a call"),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int (callback none)"}"#], words: "'none' is not among the 'callbacks'"),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()"}"#],
-            words: "'g', which is to free its result, is not among"),
+            words: "'g', which frees its result, is not among"),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()", "g": "void (int)"}"#],
-            words: "has to take one 'pointer' and no more"),
+            words: "must take exactly one 'pointer'"),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int ("}"#],
-            words: "'binding.functions.f' is no signature: a type is needed"),
+            words: "'binding.functions.f' is not a signature: a type is needed"),
         Case(steps: #"[{"call": "f"}]"#, more: ["functions": "{}"], words: "has 0 functions"),
-        Case(steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], words: "is no name of a C function"),
+        Case(steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], words: "is not the name of a C function"),
         member("callbacks", #"{"w": {"signature": "int (user)"}}"#, "has to be a constant of int"),
-        member("callbacks", #"{"w": {"signature": "void (user)", "stopped": 1}}"#, "gives a value, and the signature says void"),
+        member("callbacks", #"{"w": {"signature": "void (user)", "stopped": 1}}"#, "has a value, but the signature returns void"),
         member("callbacks", #"{"w": {"signature": "int8 (user)", "returns": 128, "stopped": 0}}"#, "is 128, which does not fit int8"),
         member(
             "callbacks", #"{"w": {"signature": "int (user)", "returns": "{data.length}", "stopped": 0}}"#, "has to be a constant of int"),
-        member("callbacks", #"{"w": {"signature": "int (user)", "deliver": "data", "returns": 0, "stopped": 0}}"#, "'data' is no 'bytes'"),
+        member(
+            "callbacks", #"{"w": {"signature": "int (user)", "deliver": "data", "returns": 0, "stopped": 0}}"#, "'data' is not a 'bytes'"),
         // Shapes.
         member("library", #""/lib/x.so""#, "which is neither 'system' nor 'folder'"),
         step(#"{"wehn": 1}"#, "did you mean 'when'?"), step("{}", "does nothing"),
-        step(#"{"call": "bf_note", "respond": {}}"#, "nothing is called 'respond' here"),
+        step(#"{"call": "bf_note", "respond": {}}"#, "'respond' is not a known name here"),
         step("7", "is a number, where an object is needed"),
         step(#"{"call": "bf_int8", "with": [[1]]}"#, "is an array, where a value is needed"),
-        step(#"{"call": "bf_int8", "with": [{"int": 1}]}"#, "only an argument after '...' and a buffer are written so"),
-        step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a brace that stands alone"),
+        step(#"{"call": "bf_int8", "with": [{"int": 1}]}"#, "only a buffer and an argument after '...' are objects"),
+        step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a single brace"),
     ]
 
     @Test(arguments: cases) func invalidBindingIsRefusedWithLineAndColumn(_ test: Case) throws {
@@ -177,7 +179,10 @@ import Testing
             try BindingHarness(#"[{"call": "\#(name)"}]"#, ["functions": #"{"\#(name)": "int ()"}"#])
         }
         #expect(error?.code == .pluginNotLoadable)
-        #expect(error?.message.contains("MANIF-07: '\(name)' is data of the library's, and no function") == true, "\(error?.message ?? "")")
+        #expect(
+            error?.message.contains(
+                "MANIF-07: '\(name)' is a variable of the library, not a "
+                    + "function") == true, "\(error?.message ?? "")")
     }
 
     @Test func systemLibraryNameMustNotBeAPath() throws {

@@ -85,14 +85,14 @@ import Testing
         #expect(catalogue("none", isExpected: false).problems.isEmpty)
         #expect(
             catalogue("none").problems.map(\.description)
-                == ["\(folder("none")): there is no such folder to search for plugins; make it, or do not name it"])
+                == ["\(folder("none")): the folder to search for plugins does not exist; make it, or do not name it"])
     }
 
     @Test func aRelativeFolderIsRefused() {
         let path = PluginSearchPath(["plugins", ""])
         #expect(
             PluginCatalogue(searching: path, policy: PluginPolicy()).problems.map(\.detail)
-                == [String](repeating: "a folder to be searched is named by an absolute path; write it so", count: 2))
+                == [String](repeating: "a folder to search needs an absolute path; write one", count: 2))
     }
 
     @Test func fileAsSearchFolderIsReported() throws {
@@ -113,14 +113,14 @@ import Testing
         try folder.chmod("all/zwritable/zwritable.plugin.json", 0o666)
         let found = catalogue("none", "all")
         #expect(found.plugins.map(\.identifier) == ["org.good"])
-        let everybody = "MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+        let everybody = "MANIF-09: it is writable by everybody; remove that permission (chmod o-w)"
         #expect(
             found.problems.map(\.description)
                 == [
-                    "none: there is no such folder to search for plugins; make it, or do not name it",
+                    "none: the folder to search for plugins does not exist; make it, or do not name it",
                     "all/broken/broken.plugin.json:2:11: MANIF-01: the text ends too early",
                     "all/folder.plugin.json: MANIF-01: the manifest can't be read: Is a directory",
-                    "all/huge/huge.plugin.json: MANIF-01: it has over 1048576 bytes, the most that is read", "all/open: \(everybody)",
+                    "all/huge/huge.plugin.json: MANIF-01: it has over 1048576 bytes, which is the limit", "all/open: \(everybody)",
                     "all/pipe/pipe.plugin.json: MANIF-01: the manifest can't be read: it is a FIFO; name a plugin's folder, manifest or library",
                     "all/zwritable/zwritable.plugin.json: \(everybody)",
                 ].map { folder($0) })
@@ -141,7 +141,7 @@ import Testing
         let found = catalogue("all")
         #expect(
             found.problems.map(\.description) == [
-                "\(folder("all/a/a.plugin.json")): MANIF-06: the plugin org.a is for hosts >=99.0.0, and this is \(portolanVersion); install a version of it that is for this one"
+                "\(folder("all/a/a.plugin.json")): MANIF-06: the plugin org.a is for hosts >=99.0.0, but this host is \(portolanVersion); install a version of the plugin for this host"
             ])
         #expect(found["org.b"]?.folder == folder("all"))
     }

@@ -42,7 +42,7 @@ import Testing
         try folder.library("mine/\(name)", "template")
         #expect(
             #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder("mine/\(name)")) }?.description
-                == "\(folder("mine/\(name)")): MANIF-01: it is a library, and no manifest beside it names it; "
+                == "\(folder("mine/\(name)")): MANIF-01: it is a library, but no manifest in its folder names it; "
                 + "write '\(folder("mine/tide.plugin.json"))' with \"library\": \"\(name)\"")
     }
 
@@ -61,9 +61,9 @@ import Testing
         let manifest = ManifestText.of("org.portolan.absent", scheme: "absent", library: "libnosuch.so.7", more: ["binding": binding])
         try folder.plugin("installed/absent", manifest)
         let words = [
-            "the system's library 'libnosuch.so.7' of org.portolan.absent lies in none of /usr/local/lib/",
-            ", /usr/lib; install the package that has it",
-            "apt-file search libnosuch.so.7", "set 'library' in the manifest to the version that is there",
+            "the system library 'libnosuch.so.7' of org.portolan.absent is in none of /usr/local/lib/",
+            ", /usr/lib; install the package that contains it",
+            "apt-file search libnosuch.so.7", "set 'library' in the manifest to the installed version",
         ]
         let plugin = try #require(catalogue()["org.portolan.absent"])
         let opened = #expect(throws: LoadError.self) { try plugin.open() }?.message ?? ""
@@ -78,7 +78,7 @@ import Testing
         try folder.plugin("source/template", ManifestText.template())
         #expect(
             #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder("source/template")) }?.description
-                == "\(folder("source/template/plugin.so")): DESC-01: there is no library, and no plugin org.portolan.template is installed; build it first"
+                == "\(folder("source/template/plugin.so")): DESC-01: the library does not exist, and no plugin org.portolan.template is installed; build it first"
         )
         try folder.plugin("installed/template", ManifestText.template(), fixture: "template")
         #expect(try catalogue().plugin(at: folder("source/template")).folder == folder("installed/template"))
@@ -98,7 +98,7 @@ import Testing
         try folder.chmod("mine/template/template.plugin.json", 0o666)
         #expect(
             try catalogue().plugin(at: folder("mine/template")).warnings.map(\.description) == [
-                "\(folder("mine/template/template.plugin.json")): MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+                "\(folder("mine/template/template.plugin.json")): MANIF-09: it is writable by everybody; remove that permission (chmod o-w)"
             ])
     }
 
@@ -108,7 +108,7 @@ import Testing
         let plugin = try catalogue().plugin(at: folder("mine/template"))
         #expect(
             plugin.warnings.map(\.description) == [
-                "\(folder("mine")): MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+                "\(folder("mine")): MANIF-09: it is writable by everybody; remove that permission (chmod o-w)"
             ])
         #expect(try plugin.open().identifier == "org.portolan.template")
         #expect(PluginCatalogue.warnings(ofLibraryAt: folder("mine/template/plugin.so")) == plugin.warnings)
@@ -128,7 +128,7 @@ import Testing
 
     @Test(arguments: [
         ("nothing", "nothing", "there is no such plugin: No such file or directory; check the path"),
-        ("empty", "empty", "no manifest NAME.plugin.json lies in this folder; write one, or name the library"),
+        ("empty", "empty", "this folder contains no manifest NAME.plugin.json; write one, or name the library"),
         ("bad", "bad/bad.plugin.json", "'identifier' is missing"),
     ])
     func pathWithoutAPluginIsReported(name: String, culprit: String, words: String) throws {

@@ -47,7 +47,7 @@ import Testing
         for _ in 0..<2 { #expect(try await greeting(loader) == "Hello, sea!\n") }
         #expect(log.all.filter { $0.hasSuffix("opened") } == ["debug org.portolan.template: opened"])
         let error = await #expect(throws: LoadError.self) { try await loader.data(from: "broken:1") }
-        #expect(error?.message.contains("no shared library (ELF)") == true)
+        #expect(error?.message.contains("not a shared library (ELF)") == true)
     }
 
     @Test func removedLibraryMayComeBack() async throws {
@@ -57,10 +57,10 @@ import Testing
         for _ in 0..<2 {
             await expectFailure(
                 loader,
-                "\(folder("all/template/plugin.so")): DESC-01: the library of org.portolan.template is not there, though its manifest is")
+                "\(folder("all/template/plugin.so")): DESC-01: the library of org.portolan.template is missing, but its manifest exists")
         }
         try folder.file("all/template/plugin.so", "no library")
-        await expectFailure(loader, "no shared library")
+        await expectFailure(loader, "not a shared library")
         try folder.library("all/template/plugin.so", "template")
         #expect(try await greeting(loader) == "Hello, sea!\n")
     }
@@ -106,15 +106,15 @@ import Testing
     @Test(arguments: [
         (
             ManifestText.of("org.other", scheme: "template"),
-            "it is for org.other, and its library plugin.so says it is org.portolan.template; make them the same"
+            "its identifier is org.other, but its library plugin.so has org.portolan.template; make them the same"
         ),
         (
             ManifestText.of("org.portolan.template", schemes: #"["template", "more"]"#),
-            "its schemes are more, template, and those of its library plugin.so are template;"
+            "its schemes are more, template, but its library plugin.so has template;"
         ),
         (
             ManifestText.of("org.portolan.template", schemes: #""any""#),
-            "its schemes are any, and those of its library plugin.so are template;"
+            "its schemes are any, but its library plugin.so has template;"
         ),
     ])
     func manifestThatDisagreesWithItsLibraryIsReported(manifest: String, words: String) async throws {
@@ -159,7 +159,7 @@ import Testing
     @Test func libraryMustBeARegularFile() async throws {
         try folder.plugin("all/template", ManifestText.template())
         try folder.pipe("all/template/pipe")
-        let words = "DESC-01: the library of org.portolan.template is no regular file; build or install it again"
+        let words = "DESC-01: the library of org.portolan.template is not a regular file; build or install it again"
         try folder.link("all/template/plugin.so", to: "pipe")
         await expectFailure(loader(), words)
         try folder.remove("all/template/plugin.so")
@@ -190,7 +190,7 @@ import Testing
         let other = String(repeating: "0f", count: 32)
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let digest = try #require(catalogue().plugins.first?.libraryDigest)
-        let words = "MANIF-04: the library's SHA-256 is \(digest), and \(other) is pinned"
+        let words = "MANIF-04: the library's SHA-256 is \(digest), but \(other) is pinned"
         var policy = PluginPolicy()
         policy.pins = [("org.portolan.template", digest), ("org.portolan.template", other)]
         await expectFailure(loader(policy), words)

@@ -45,7 +45,7 @@ import Testing
         #expect(
             catalogue(lists).problems.map(\.detail)
                 == [
-                    "the plugin org.portolan.variant is denied by 'org.portolan.variant'; take that off the deny list of \(folder("policy-2.json")) to use it"
+                    "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove that from the deny list of \(folder("policy-2.json")) to use it"
                 ])
         #expect(
             catalogue(try policy("{allow: ['*']}", "{allow: ['org.portolan.variant']}")).problems.map(\.detail)
@@ -59,7 +59,7 @@ import Testing
         #expect(
             catalogue(policy).problems.map(\.detail).sorted() == [
                 "the plugin org.portolan.template is not on the allow list; add it there to use it",
-                "the plugin org.portolan.variant is denied by 'org.portolan.variant'; take that off the deny list to use it",
+                "the plugin org.portolan.variant is denied by 'org.portolan.variant'; remove that from the deny list to use it",
             ])
     }
 
@@ -75,15 +75,15 @@ import Testing
     @Test(arguments: [
         ("{deny: ['']}", ":1:9: 'deny[0]' has to be one line of 1 to 1024 bytes"),
         ("{allow: [1]}", ":1:10: 'allow[0]' is a number, where a string is needed"), ("{", ":1:2: the text ends too early"),
-        ("{\n denny: []}", ":2:2: nothing is called 'denny' here; did you mean 'deny'?"),
+        ("{\n denny: []}", ":2:2: 'denny' is not a known name here; did you mean 'deny'?"),
         ("[]", ":1:1: is an array, where an object is needed"),
         ("{pins: {a: 'b'}}", ":1:12: 'pins.a' is 'b', where 64 hexadecimal digits are needed"),
         ("{settings: {a: {b: []}}}", ":1:20: 'settings.a.b' is an array, where a string, a number, true or false is needed"),
-        ("{settings: {a: {b: NaN}}}", ":1:20: 'settings.a.b' is NaN, which is beyond a double"),
+        ("{settings: {a: {b: NaN}}}", ":1:20: 'settings.a.b' is NaN, which is not a finite double"),
     ])
     func unreadablePolicyForbidsEveryPlugin(text: String, words: String) throws {
         let found = catalogue(try policy("{allow: ['*']}", text))
-        let line = "no plugin is used while the policy cannot be: \(folder("policy-1.json"))\(words)"
+        let line = "no plugin is used, because the policy can't be used: \(folder("policy-1.json"))\(words)"
         #expect(found.problems.map(\.detail) == [line, line])
     }
 
@@ -106,7 +106,7 @@ import Testing
         var policy = PluginPolicy()
         policy.add(contentsOf: folder("config/policy.json"))
         #expect(
-            policy.problem?.description == "\(folder(open)): MANIF-09: it is writable by everybody; take that permission away (chmod o-w)")
+            policy.problem?.description == "\(folder(open)): MANIF-09: it is writable by everybody; remove that permission (chmod o-w)")
         #expect(catalogue(policy).problems.count == 2)
     }
 
@@ -139,7 +139,7 @@ import Testing
     @Test(arguments: [
         ("{times: 10}", "the setting 'times' of org.portolan.template is 10, above the maximum 9"),
         ("{times: '1'}", "the setting 'times' of org.portolan.template is a string, where an integer is needed"),
-        ("{Times: 1}", "the setting 'Times' of org.portolan.template is not declared in the manifest; it has greeting, must, times"),
+        ("{Times: 1}", "the setting 'Times' of org.portolan.template is not declared in the manifest; it declares greeting, must, times"),
     ])
     func invalidSettingIsReportedWhenItIsUsed(values: String, words: String) throws {
         let policy = try policy("{settings: {'org.portolan.template': \(values)}}")
@@ -160,9 +160,9 @@ import Testing
         var catalogue = catalogue(PluginPolicy())
         #expect(
             #expect(throws: PluginProblem.self) { try catalogue.set("a", of: "org.nobody", to: "1") }?.description
-                == "org.nobody: no plugin of this identifier is installed; 'portolan plugins list' names those that are")
+                == "org.nobody: no plugin with this identifier is installed; 'portolan plugins list' shows the installed ones")
         #expect(
             #expect(throws: PluginProblem.self) { try catalogue.set("greeting", of: "org.portolan.variant", to: "1") }?.detail
-                == "the setting 'greeting' of org.portolan.variant is not declared in the manifest; it has none")
+                == "the setting 'greeting' of org.portolan.variant is not declared in the manifest; it declares none")
     }
 }

@@ -71,7 +71,7 @@ import Testing
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(try await text() == "1 ", sourceLocation: sourceLocation)
         #expect(
-            log.all.last { $0.hasPrefix("warning") }?.contains("what served before goes on serving") == true, sourceLocation: sourceLocation
+            log.all.last { $0.hasPrefix("warning") }?.contains("the old version stays in use") == true, sourceLocation: sourceLocation
         )
     }
 
@@ -124,7 +124,7 @@ import Testing
         #expect(try await text() == "1 ")
         await plugin.unregister().finished()
         let error = await #expect(throws: LoadError.self) { try await reload(plugin) }
-        #expect(error?.message == "org.portolan.generation was taken out of its registry; register it again")
+        #expect(error?.message == "org.portolan.generation was removed from its registry; register it again")
         #expect(registry.handlers.isEmpty)
     }
 
@@ -186,7 +186,7 @@ import Testing
         #expect(try await text() == "1 ")
         try writeOver(with: 1, isCut: false)
         try folder.chmod("all/generation", 0o555)
-        try await expectRefusal(plugin, "it was written over since it was opened")
+        try await expectRefusal(plugin, "it was overwritten after it was opened")
         try folder.chmod("all/generation", 0o755)
     }
 
@@ -196,20 +196,20 @@ import Testing
         let plugin = try serve()
         #expect(try await text() == "1 ")
         try folder.library(Self.library, "descriptor-missing_symbol")
-        try await expectRefusal(plugin, "DESC-01: the plugin library '\(folder(Self.library))' can't be used: it does not open: ")
+        try await expectRefusal(plugin, "DESC-01: the plugin library '\(folder(Self.library))' can't be used: it can't be opened: ")
         try folder.library(Self.library, "descriptor")
-        try await expectRefusal(plugin, "MANIF-02: it is for org.portolan.generation, and its library plugin.so says it is org.portolan.")
+        try await expectRefusal(plugin, "MANIF-02: its identifier is org.portolan.generation, but its library plugin.so has org.portolan.")
         try folder.library(Self.library, "generation-refuses")
         try await expectRefusal(plugin, "this build never starts")
         try folder.remove(Self.library)
-        try await expectRefusal(plugin, "is not there, though its manifest is")
+        try await expectRefusal(plugin, "is missing, but its manifest exists")
         try folder.file(Self.library, "no library")
-        try await expectRefusal(plugin, "it is no shared library (ELF)")
+        try await expectRefusal(plugin, "it is not a shared library (ELF)")
         try build(2)
         try folder.plugin("all/generation", "{")
         try await expectRefusal(plugin, "MANIF-01")
         try folder.plugin("all/generation", ManifestText.of("org.other", scheme: "generation"))
-        try await expectRefusal(plugin, "it was for org.portolan.generation, and is for org.other now")
+        try await expectRefusal(plugin, "its identifier has changed from org.portolan.generation to org.other")
         try folder.plugin("all/generation", Self.manifest())
         try folder.chmod("all/generation/generation.plugin.json", 0o666)
         try await expectRefusal(plugin, "MANIF-09")
@@ -231,7 +231,7 @@ import Testing
                 #expect(shortest ?? UInt64(end) >= UInt64(end), "\(end) bytes are enough, and more are not")
                 shortest = UInt64(end)
             } catch {
-                #expect(error.message.contains(end < 20 ? "no shared library" : "it is cut short"), "\(end): \(error.message)")
+                #expect(error.message.contains(end < 20 ? "not a shared library" : "it is incomplete"), "\(end): \(error.message)")
             }
         }
         // Only section headers and debugging symbols follow this offset.

@@ -45,7 +45,7 @@ import Testing
         #expect(right.bytes.count == 1000)
         let wrong = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .text("10") }
         #expect(wrong.error?.code == .badRequest)
-        #expect(wrong.error?.message == "the property org.portolan.kit.piece is to be an integer")
+        #expect(wrong.error?.message == "the property org.portolan.kit.piece must be an integer")
     }
 
     @Test(arguments: ["pieces", "run", "run-detached", "parts"])

@@ -15,12 +15,16 @@ import Testing
 
     /// The member is on the line before the last, and its value begins at the given column.
     @Test(arguments: [
-        ("identifier", "\"x\"", "7:17", "'identifier' is 'x', which is no reverse DNS name of at most 255 bytes, as in org.example.tide"),
+        (
+            "identifier", "\"x\"", "7:17",
+            "'identifier' is 'x', which is not a reverse DNS name of at most 255 bytes, as in "
+                + "org.example.tide"
+        ),
         ("identifier", "7", "7:17", "'identifier' is a number, where a string is needed"),
         ("name", "\"\"", "7:11", "'name' has to be one line of 1 to 1024 bytes"),
         ("vendor", "\"a\\nb\"", "7:13", "'vendor' has to be one line of 1 to 1024 bytes"),
         ("name", "null", "7:11", "'name' is null, where a string is needed"),
-        ("version", "\"1.0\"", "7:14", "'version' is no semantic version, as in 1.0.0"),
+        ("version", "\"1.0\"", "7:14", "'version' is not a semantic version, as in 1.0.0"),
         ("version", "1.0", "7:14", "'version' is a number, where a string is needed"),
         ("description", "[]", "8:18", "'description' is an array, where a string is needed"),
         ("library", "\"../x.so\"", "7:14", "'library' is '../x.so', \(inner)"),
@@ -31,30 +35,30 @@ import Testing
         ("sha256", "\"abc\"", "8:13", "'sha256' is 'abc', where 64 hexadecimal digits are needed"),
         ("schemes", "\"x\"", "7:14", "'schemes' has to be an array of schemes, or \"any\""),
         ("schemes", "[]", "7:14", "'schemes' has 0 elements, where 1 to 64 are allowed"),
-        ("schemes", "[\"x\", \"X\"]", "7:20", "'schemes[1]' is 'X', which is no URL scheme in lower case (RFC 3986, section 3.1)"),
+        ("schemes", "[\"x\", \"X\"]", "7:20", "'schemes[1]' is 'X', which is not a URL scheme in lower case (RFC 3986, section 3.1)"),
         ("schemes", "[\"x\", \"y\", \"x\"]", "7:25", "'schemes[2]' is named twice"),
         ("schemes", "[\"x\", 7]", "7:20", "'schemes[1]' is a number, where a string is needed"),
-        ("hostVersions", "\"^1.0.0\"", "8:19", "'hostVersions' is no range of versions, as in '>=0.1.0 <1.0.0'"),
+        ("hostVersions", "\"^1.0.0\"", "8:19", "'hostVersions' is not a range of versions, as in '>=0.1.0 <1.0.0'"),
         ("settings", "[]", "8:15", "'settings' is an array, where an object is needed"),
         (
             "settings", "{\"9\": {}}", "8:16",
-            "'9' is no name for a setting: begin with a letter, go on with letters, digits, '-' and '_', 64 in all"
+            "'9' can't be the name of a setting; use a letter, then letters, digits, '-' and '_', 64 characters at most"
         ),
         ("settings", "{\"s\": {}}", "8:21", "'settings.s' 'type' is missing"),
         ("settings", "{\"s\": {\"type\": \"text\"}}", "8:30", "'settings.s.type' has to be one of string, integer, number, boolean"),
         (
             "settings", "{\"s\": {\"type\": \"string\", \"defualt\": 1}}", "8:40",
-            "nothing is called 'defualt' here; did you mean 'default'?"
+            "'defualt' is not a known name here; did you mean 'default'?"
         ),
         ("conformance", "{}", "8:18", "'conformance' 'loads' is missing"),
         ("conformance", "{\"loads\": [{}]}", "8:29", "'conformance.loads[0]' 'url' is missing"),
         ("conformance", "{\"loads\": []}", "8:28", "'conformance.loads' has 0 elements, where 1 to 1024 are allowed"),
         ("$schema", "true", "8:14", "'$schema' is true or false, where a string is needed"),
-        ("nmae", "1", "8:3", "nothing is called 'nmae' here; did you mean 'name'?"),
+        ("nmae", "1", "8:3", "'nmae' is not a known name here; did you mean 'name'?"),
         (
             "entirely", "1", "8:3",
-            "nothing is called 'entirely' here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, settings, conformance, binding"
-        ), ("isolation", "\"none\"", "8:3", "nothing is called 'isolation' here; known are $schema"),
+            "'entirely' is not a known name here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, settings, conformance, binding"
+        ), ("isolation", "\"none\"", "8:3", "'isolation' is not a known name here; known are $schema"),
     ])
     func errorIsReportedWithLineAndColumn(name: String, json: String, place: String, detail: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.with([name: json]).utf8)))
@@ -62,19 +66,20 @@ import Testing
         #expect(detail.hasSuffix("$schema") || line == "m:\(place): MANIF-01: \(detail)")
     }
 
-    private static let inner = "which is no path into the manifest's own folder: no '..', no '/' in front (MANIF-03)"
+    private static let inner = "which is not a path inside the manifest's folder, without '..' or a leading '/' (MANIF-03)"
 
     @Test(arguments: [
         ("\"status\": 99", "is 99, where an integer from 100 to 599 is needed"),
         ("\"status\": 2.5", "is 2.5, where an integer from 100 to 599 is needed"),
         ("\"status\": \"200\"", "is a string, where an integer is needed"),
-        ("\"mime\": \"text/plain;x=y\"", "is 'text/plain;x=y', which is no MIME type"),
-        ("\"mime\": \"Text/plain\"", "is 'Text/plain', which is no MIME type without parameters"),
+        ("\"mime\": \"text/plain;x=y\"", "is 'text/plain;x=y', which is not a MIME type"),
+        ("\"mime\": \"Text/plain\"", "is 'Text/plain', which is not a MIME type without parameters"),
         ("\"length\": -1", "is -1, where an integer from 0 to 9223372036854775807 is needed"), ("\"sha256\": \"\"", "is '', where 64 hex"),
         ("\"tags\": [\"tiny\"]", "has to be one of small, large, empty, fails, redirects, challenges, uploads, nested, hangs"),
         ("\"tags\": \"small\"", "is a string, where an array is needed"),
-        ("\"error\": \"nosuch\"", "is 'nosuch', which is no published code, nor domain:number"),
-        ("\"error\": \"org.x:\"", "is 'org.x:', which is no"), ("\"error\": \"org.x:2147483648\"", "is 'org.x:2147483648', which is no"),
+        ("\"error\": \"nosuch\"", "is 'nosuch', which is neither a published code nor domain:number"),
+        ("\"error\": \"org.x:\"", "is 'org.x:', which is neither"),
+        ("\"error\": \"org.x:2147483648\"", "is 'org.x:2147483648', which is neither"),
         ("\"credential\": {\"username\": \"u\"}", "'password' is missing"),
         ("\"needs\": [\"a\\nb\"]", "has to be one line of 1 to 1024 bytes"),
     ])
@@ -89,7 +94,7 @@ import Testing
     @Test(arguments: ["", "relative", "//x", "x y:z", ":x", "9:x"])
     func urlOfAConformanceLoadMustBeAbsolute(url: String) throws {
         let line = try #require(Self.problem(Array(ManifestText.load("{\"url\": \"\(url)\"}").utf8)))
-        #expect(line == "m:8:37: MANIF-01: 'conformance.loads[0].url' is '\(url)', which is no absolute URL")
+        #expect(line == "m:8:37: MANIF-01: 'conformance.loads[0].url' is '\(url)', which is not an absolute URL")
     }
 
     @Test(arguments: ["identifier", "name", "vendor", "version", "library", "schemes"])

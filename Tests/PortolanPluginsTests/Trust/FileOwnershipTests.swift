@@ -36,7 +36,7 @@ import Testing
         for mode in [0o755, 0o1777, 0o600] as [mode_t] {
             for isAbove in [false, true] {
                 let objection = Self.objection(kind, mode, 1001, 100, isAbove: isAbove)
-                #expect(objection == "it belongs to user 1001, neither to root nor to you; take it over (chown) or move the plugin")
+                #expect(objection == "it belongs to user 1001, neither to root nor to you; change its owner (chown) or move the plugin")
             }
         }
     }
@@ -45,7 +45,7 @@ import Testing
     func worldWritableFilesAreNotTrusted(mode: mode_t) {
         for kind in [S_IFDIR, S_IFREG] {
             let objection = Self.objection(kind, mode, 0, 100, isAbove: true)
-            #expect(objection == "it is writable by everybody; take that permission away (chmod o-w)")
+            #expect(objection == "it is writable by everybody; remove that permission (chmod o-w)")
         }
     }
 
@@ -54,7 +54,7 @@ import Testing
         #expect(Self.objection(S_IFDIR, 0o2775, 0, 100, isAbove: true) == nil)
         for group in [0, 101] as [gid_t] {
             let objection = Self.objection(S_IFDIR, 0o775, 1000, group, isAbove: false)
-            #expect(objection == "it is writable by group \(group); take that permission away (chmod g-w)")
+            #expect(objection == "it is writable by group \(group); remove that permission (chmod g-w)")
         }
     }
 
@@ -62,12 +62,12 @@ import Testing
         let asked = ConditionLock<[gid_t]>([])
         let owner = FileOwnership(user: 1000, primaryGroup: 100) { group in
             asked.withLock { $0.append(group) }
-            return "'bob' is in it, too"
+            return "'bob' is also a member"
         }
         for _ in 0..<3 {
             #expect(
                 Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: true, owner: owner)
-                    == "it is writable by group 100, which is not yours alone: 'bob' is in it, too; take that permission away (chmod g-w)")
+                    == "it is writable by group 100, which is not yours alone: 'bob' is also a member; remove that permission (chmod g-w)")
         }
         // Irrelevant groups are not looked up, and each result is cached.
         #expect(Self.objection(S_IFDIR, 0o755, 1000, 100, isAbove: true, owner: owner) == nil)
@@ -76,7 +76,7 @@ import Testing
 
     @Test("A file is not trusted if an access list lets others write, or might") func accessListThatMayAllowWritesIsNotTrusted() {
         let words =
-            "it is writable by those on its access control list; take that permission away (chmod g-w) or the list (setfacl -b)"
+            "it is writable by others on its access control list; remove that permission (chmod g-w) or the list (setfacl -b)"
         for kind in [S_IFREG, S_IFDIR] {
             #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == words)
             for (number, isRefused) in [(ENODATA, false), (EOPNOTSUPP, false), (EACCES, true), (EIO, true)] {
@@ -106,7 +106,7 @@ import Testing
     {
         let entry = unsafe try #require(getpwnam("nobody"))
         let (nobody, group) = unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
-        #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is the primary group of '") == true)
+        #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is also the primary group of '") == true)
         #expect(UserDatabase.primaryGroup(of: nobody) == group)
         // No user or group has this ID.
         #expect(UserDatabase.otherMember(of: 3_987_654_321, than: nobody) == nil)

@@ -64,7 +64,7 @@ import Testing
         try folder.link("one", to: "two")
         try folder.link("two", to: "one")
         let problem = #expect(throws: PluginProblem.self) { try resolve("one/x") }
-        #expect(problem?.detail == "its symbolic links go in a circle; mend them")
+        #expect(problem?.detail == "its symbolic links form a loop; fix them")
     }
 
     @Test(arguments: [("nothing", "nothing", "No such file"), ("a/x/y", "a/x", "No such file"), ("a/b/c/d", "a/b/c/d", "Not a directory")])

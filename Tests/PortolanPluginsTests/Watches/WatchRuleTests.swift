@@ -137,9 +137,9 @@ import Testing
 
     @Test func unknownBitsAndTimersAreViolations() throws {
         try expectViolation(
-            unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 0) }), "WATCH-02: a descriptor was to be watched for 0")
+            unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 0) }), "WATCH-02: a descriptor was watched for 0")
         try expectViolation(
-            unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 9) }), "WATCH-02: a descriptor was to be watched for 9")
+            unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 9) }), "WATCH-02: a descriptor was watched for 9")
         try expectViolation(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(8, 1) }), "WATCH-02: timer 8 was set")
         try expectViolation(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(-1, 1) }), "WATCH-02: timer -1 was set")
     }

@@ -1,51 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// What holds for every part of the contract, and the few macros that the headers are written with.
+/// The rules for every part of the contract, and the macros that the headers use.
 ///
-/// **Two styles of load, one client.** A *blocking* load is one function on a thread that the host owns. Each client call waits where
-/// the reader is slow, where the upload body has nothing yet, where a credential is asked for. An *event-driven* load never blocks:
-/// it is started, resumed, woken, answered and stopped, and returns from each at once.
+/// **Two styles of load, one client.** A *blocking* load is one function on a thread that the host owns. A client call
+/// waits if the reader is slow, if the upload body has no bytes yet, or if a challenge has no answer yet. An
+/// *event-driven* load never blocks. The host starts, resumes, wakes, answers and stops it, and each of these calls
+/// returns at once.
 ///
-/// **Turns.** All calls into one load are serial, so an author needs no lock. An event-driven load calls its client only from inside
-/// a call that the host made into it; a thread or event loop of its own calls `wake`, and the host then calls `woken`. The host never
-/// calls into a load from inside a client call: what a caller does there comes after the load's function has returned, so a `resume`
-/// cannot overtake the PORTOLAN_PAUSE that it answers. The one exception is `stop` of a blocking load, [concurrent].
+/// **Serial calls.** All calls into one load are serial, so an author needs no lock. An event-driven load calls its
+/// client only during a call from the host into the load. A thread or an event loop of the plugin calls `wake`, and the
+/// host then calls `woken`. The host never calls into a load during a client call. It handles the caller's actions
+/// after the load's function has returned, so a `resume` cannot overtake the PORTOLAN_PAUSE before it. The only
+/// exception is `stop` of a blocking load, which is [concurrent].
 ///
-/// **Lending.** What `make` is given (request, stored response, client) lives until `destroy` has returned. All else that is lent, in
-/// either direction, is lent for the length of the call unless its comment says otherwise: who keeps it copies it. Nobody frees what
-/// the other side made, or writes to what its type calls const (LIFE-12), and there are no reference counts.
+/// **Lifetime.** The arguments of `make` (request, stored response, client) are valid until `destroy` has returned.
+/// Every other argument and result is borrowed for the length of the call, in both directions, unless its comment says
+/// otherwise. The receiver copies what it keeps. No side frees what the other side made, or writes to what its type
+/// declares const (LIFE-12). There are no reference counts.
 ///
-/// **Growth.** Structs that can grow begin with `size`, set to `sizeof` by whoever fills them, and are read up to the smaller of the
-/// two sides' sizes, never under version 1's (DESC-05). Never copy a lent struct by its `size`: yours may be shorter. `portolan_string`,
-/// `portolan_field` and `portolan_property` never grow. Reserved members are zero. New abilities are extensions, asked for by name.
+/// **Growth.** A struct that can grow begins with `size`. The side that fills the struct sets `size` to `sizeof`. The
+/// other side reads up to the smaller of the two sizes, and at least the size of version 1 (DESC-05). Never copy a
+/// borrowed struct by its `size`: your struct may be shorter. `portolan_string`, `portolan_field` and
+/// `portolan_property` never grow. Reserved members are zero. New abilities are extensions, which a plugin requests by
+/// name.
 ///
-/// **Values.** Arguments are values, so a load can live in another process; there PORTOLAN_CONTINUE may be said ahead of the reader,
-/// up to a window, and PORTOLAN_STOPPED late.
+/// **Values.** Arguments are values, so a load can run in another process. There a call may return PORTOLAN_CONTINUE
+/// before the reader has taken the bytes, up to a window, and PORTOLAN_STOPPED late.
 ///
-/// **Leaving.** No exception, panic, longjmp or thread exit leaves a plugin's function. A load-thread has 512 KiB of stack and SIGPIPE
-/// blocked; a plugin's own threads write with MSG_NOSIGNAL (FAULT-05).
+/// **Leaving.** No exception, panic, longjmp or thread exit leaves a function of a plugin. A load-thread has 512 KiB of
+/// stack, and SIGPIPE is blocked there. The plugin's own threads write with MSG_NOSIGNAL (FAULT-05).
 ///
 /// **Thread words**, in brackets at each function:
 /// - [any]: any thread, also several at the same time.
 /// - [serial]: any thread, but never at the same time as another [serial] call of the same load.
 /// - [load-thread]: on the thread of a blocking load.
-/// - [concurrent]: while a [load-thread] call is running, and never on that thread.
+/// - [concurrent]: during a [load-thread] call, and never on that thread.
 ///
-/// `Check:` names the rules of the conformance suite that watch over the function.
+/// `Check:` names the rules that the conformance runner checks for the function.
 #ifndef PORTOLAN_BASE_H
 #define PORTOLAN_BASE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/// The contract's version. A host and a plugin of different majors do not load each other; a minor only appends members and names.
+/// The version of the contract. A host and a plugin with different major versions do not load each other. A minor
+/// version only appends members and names.
 #define PORTOLAN_ABI_MAJOR 1u
 #define PORTOLAN_ABI_MINOR 1u
 
-/// On the entry function, so that a library built with `-fvisibility=hidden` still exports it.
+/// For the entry function: exports it even if the library is built with `-fvisibility=hidden`.
 #define PORTOLAN_EXPORT __attribute__((visibility("default")))
 
-/* Pointers are never NULL unless marked. Structs that the host fills keep to that; in structs that a plugin fills every pointer is marked,
- * so that Swift can make them zeroed and the host can look before it calls. */
+/* Pointers are never NULL unless marked. Structs that the host fills obey this rule. In structs that a plugin fills,
+ * every pointer is marked, so that Swift can create them zeroed and the host can check a pointer before it calls. */
 #ifdef __clang__
 #define PORTOLAN_NULLABLE _Nullable
 #define PORTOLAN_NONNULL _Nonnull
@@ -67,14 +73,14 @@
 #define PORTOLAN_END PORTOLAN_END_LANGUAGE
 #endif
 
-/// An enumeration that is always 32 bits wide and signed. Any value may arrive in one: keep a default case.
+/// An enumeration that is always 32 bits wide and signed. It may hold any value, so keep a default case.
 #if defined(__clang__) || defined(__cplusplus)
 #define PORTOLAN_ENUM(name) enum name : int32_t; typedef enum name name; enum name : int32_t
 #else
 #define PORTOLAN_ENUM(name) typedef int32_t name; enum
 #endif
 
-/// Does the other side's struct have this member? Only members newer than version 1 need the question.
+/// Whether the other side's struct has this member. Only members newer than version 1 need this test.
 #define PORTOLAN_HAS(type, pointer, member) ((pointer)->size >= offsetof(type, member) + sizeof((pointer)->member))
 
 #endif

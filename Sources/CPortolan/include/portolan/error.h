@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// Errors: the published codes, the error itself, and how a function that cannot return one gives it.
+/// Errors: the published codes, the error itself, and how a function that cannot return an error reports it.
 #ifndef PORTOLAN_ERROR_H
 #define PORTOLAN_ERROR_H
 
@@ -8,12 +8,13 @@
 
 PORTOLAN_BEGIN
 
-/// The published codes. Callers branch on them, so a plugin takes the nearest one rather than one of its own.
-/// PROTOCOL_VIOLATION, PLUGIN_NOT_LOADABLE and PLUGIN_REFUSED are the host's to give; a layered handler may pass one on. Check: ERR-01, ERR-03, ERR-04
+/// The published codes. Callers branch on them, so a plugin uses the nearest published code instead of its own. Only
+/// the host creates PROTOCOL_VIOLATION, PLUGIN_NOT_LOADABLE and PLUGIN_REFUSED; a layered handler may pass them on.
+/// Check: ERR-01, ERR-03, ERR-04
 PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_UNKNOWN = -1,                  ///< The cause is not known.
     PORTOLAN_ERROR_BAD_URL = -2,                  ///< The URL is malformed for its scheme.
-    PORTOLAN_ERROR_UNSUPPORTED_SCHEME = -3,       ///< No handler takes this request.
+    PORTOLAN_ERROR_UNSUPPORTED_SCHEME = -3,       ///< No handler accepts this request.
     PORTOLAN_ERROR_BAD_REQUEST = -4,              ///< A method, field or property that the handler cannot serve.
     PORTOLAN_ERROR_NOT_FOUND = -5,                ///< Nothing exists at that URL.
     PORTOLAN_ERROR_ACCESS_DENIED = -6,            ///< It exists but may not be read.
@@ -31,47 +32,49 @@ PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_CANNOT_CONNECT = -18,          ///< No connection could be made.
     PORTOLAN_ERROR_CONNECTION_LOST = -19,         ///< The connection ended early.
     PORTOLAN_ERROR_SECURE_CONNECTION_FAILED = -20, ///< TLS failed.
-    PORTOLAN_ERROR_BAD_RESPONSE = -21,            ///< The peer's answer breaks its protocol.
-    PORTOLAN_ERROR_TRUNCATED = -22,               ///< Fewer bytes came than were announced.
+    PORTOLAN_ERROR_BAD_RESPONSE = -21,            ///< The peer's response violates its protocol.
+    PORTOLAN_ERROR_TRUNCATED = -22,               ///< Fewer bytes were received than announced.
     PORTOLAN_ERROR_DECODING_FAILED = -23,         ///< The content coding is malformed.
-    PORTOLAN_ERROR_LIMIT_EXCEEDED = -24,          ///< A configured limit of size or ratio was met.
-    PORTOLAN_ERROR_NESTED_TOO_DEEP = -25,         ///< Loads inside loads deeper than the limit.
-    PORTOLAN_ERROR_IO_FAILED = -26,               ///< Reading or writing failed; the message says with which errno.
-    PORTOLAN_ERROR_NO_MEMORY = -27,               ///< Memory could not be had.
+    PORTOLAN_ERROR_LIMIT_EXCEEDED = -24,          ///< A configured limit of size or ratio was reached.
+    PORTOLAN_ERROR_NESTED_TOO_DEEP = -25,         ///< Nested loads are deeper than the limit.
+    PORTOLAN_ERROR_IO_FAILED = -26,               ///< Reading or writing failed; the message contains the errno.
+    PORTOLAN_ERROR_NO_MEMORY = -27,               ///< Memory could not be allocated.
     PORTOLAN_ERROR_NO_RESOURCES = -28,            ///< No descriptor, thread or slot is free.
-    PORTOLAN_ERROR_NOT_OFFERED = -29,             ///< This host does not offer what was asked.
-    PORTOLAN_ERROR_PROTOCOL_VIOLATION = -30,      ///< A handler broke a rule of this contract; the message starts with the rule's ID.
+    PORTOLAN_ERROR_NOT_OFFERED = -29,             ///< This host does not offer what was requested.
+    PORTOLAN_ERROR_PROTOCOL_VIOLATION = -30,      ///< A handler violated a rule of this contract; the message starts with the rule's ID.
     PORTOLAN_ERROR_PLUGIN_NOT_LOADABLE = -31,     ///< The library or its manifest cannot be used.
     PORTOLAN_ERROR_PLUGIN_REFUSED = -32,          ///< The plugin's `init` refused to start.
-    PORTOLAN_ERROR_CERTIFICATE_NOT_TRUSTED = -33, ///< The server's certificate is not trusted: by its authority, its names or its dates.
-    PORTOLAN_ERROR_TRUST_ROOTS_UNUSABLE = -34,    ///< The certificates of the authorities to trust can't be read.
-    PORTOLAN_ERROR_CLIENT_CERTIFICATE_UNUSABLE = -35,///< The client's certificate or key can't be read, or is another's.
-    PORTOLAN_ERROR_EMPTY_RESPONSE = -36,          ///< The server closed the connection without an answer.
+    PORTOLAN_ERROR_CERTIFICATE_NOT_TRUSTED = -33, ///< The server's certificate is not trusted, because of its authority, names or dates.
+    PORTOLAN_ERROR_TRUST_ROOTS_UNUSABLE = -34,    ///< The certificates of the trusted authorities can't be read.
+    PORTOLAN_ERROR_CLIENT_CERTIFICATE_UNUSABLE = -35,///< The client's certificate or key can't be read, or they do not match.
+    PORTOLAN_ERROR_EMPTY_RESPONSE = -36,          ///< The server closed the connection without a response.
     PORTOLAN_ERROR_PROXY_NOT_FOUND = -37,         ///< The proxy's host name does not resolve, or its URL is malformed.
-    PORTOLAN_ERROR_TUNNEL_FAILED = -38,           ///< An HTTP proxy made no tunnel to the server (CONNECT); it may want a password.
-    PORTOLAN_ERROR_SOCKS_FAILED = -39             ///< A SOCKS proxy made no connection to the server; it may want a password.
+    PORTOLAN_ERROR_TUNNEL_FAILED = -38,           ///< An HTTP proxy made no tunnel to the server (CONNECT); it may require a password.
+    PORTOLAN_ERROR_SOCKS_FAILED = -39             ///< A SOCKS proxy made no connection to the server; it may require a password.
 };
 
-/// Why something failed. Whoever takes one copies all of it before the call returns, so a message may lie on the stack.
+/// Why something failed. The receiver copies all of it before the call returns, so a message may be on the stack.
 /// Check: ORDER-11, ERR-02, ERR-03, ERR-05
 typedef struct portolan_error {
     uint32_t size;
-    /// A `portolan_code`, or with a `domain` any number of the plugin's own.
+    /// A `portolan_code`; with a `domain`, any number that the plugin defines.
     int32_t code;
-    /// Absent: portolan's. Else reverse DNS, usually the plugin's identifier.
+    /// Absent: portolan's codes. Otherwise reverse DNS, usually the plugin's identifier.
     portolan_string domain;
-    /// One line of UTF-8, 1 to 4096 bytes: what happened, with values quoted, and what to do about it. No user information of the URL, and
-    /// no secret.
+    /// One line of UTF-8, 1 to 4096 bytes: what happened, with quoted values, and how to fix it. It contains no user
+    /// information of the URL, and no secret.
     portolan_string message;
-    /// What brought it about, such as the error of a nested load. Lent as this error is. The host keeps at most eight: of more, the first seven
-    /// and the last, whose message then begins with "(N causes left out)". It follows 1024 at most, so a circle does no harm. Check: NEST-02
+    /// The error that led to this one, such as the error of a nested load. Borrowed for as long as this error. The host
+    /// keeps at most eight causes. Of more, it keeps the first seven and the last, whose message then begins with "(N
+    /// causes left out)". The host follows at most 1024 causes, so a circle does no harm. Check: NEST-02
     const struct portolan_error *PORTOLAN_NULLABLE cause;
 } portolan_error;
 
-/// Out-errors are given, not returned: the giver keeps its memory and the host copies.
+/// Takes an error from a function that cannot return one. The plugin keeps the error's memory, and the host copies it.
 typedef struct portolan_refusal {
     uint32_t size, reserved;
-    /// Says why `init` or `make` refuses. Before the function that was lent this refusal returns, on its thread; the last one given counts.
+    /// Reports why `init` or `make` refuses. Call it on the same thread, before the function that received this struct
+    /// returns. The last error counts. The host copies the error.
     void (*give)(struct portolan_refusal *, const portolan_error *);
 } portolan_refusal;
 

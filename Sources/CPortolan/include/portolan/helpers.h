@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// Small inline functions for plugin authors. No part of the contract: portolan/portolan.h does not include them and no host needs them.
-/// They are here because decoding and joining paths are the likeliest places for an author's bug. None of them allocates, and none writes
-/// past `capacity`.
+/// Small inline functions for plugin authors. They are not part of the contract: portolan/portolan.h does not include
+/// them, and no host needs them. They exist because authors are most likely to make mistakes in decoding and in joining
+/// paths. None of them allocates, and none writes past `capacity`.
 #ifndef PORTOLAN_HELPERS_H
 #define PORTOLAN_HELPERS_H
 
@@ -12,18 +12,18 @@
 
 PORTOLAN_BEGIN
 
-/// Why `portolan_decode` or `portolan_join` refuses its input. All below zero, so that a length is never one of them.
+/// Why `portolan_decode` or `portolan_join` refuses its input. All values are negative, so none of them is a length.
 PORTOLAN_ENUM(portolan_refused) {
-    PORTOLAN_REFUSED_ESCAPE = -1,    ///< A `%` that two hexadecimal digits do not follow.
+    PORTOLAN_REFUSED_ESCAPE = -1,    ///< A `%` without two hexadecimal digits after it.
     PORTOLAN_REFUSED_NUL = -2,       ///< A NUL, plain or as `%00`: a C string would end there.
-    PORTOLAN_REFUSED_CR = -3,        ///< A CR, plain or as `%0D`: in a peer's line protocol it could begin another command.
+    PORTOLAN_REFUSED_CR = -3,        ///< A CR, plain or as `%0D`: in a peer's line protocol it could start another command.
     PORTOLAN_REFUSED_LF = -4,        ///< An LF, plain or as `%0A`: likewise.
     PORTOLAN_REFUSED_PARENT = -5,    ///< A `..` segment, plain or encoded.
-    PORTOLAN_REFUSED_BACKSLASH = -6, ///< A `\`, plain or encoded: elsewhere it parts segments.
-    PORTOLAN_REFUSED_ROOT = -7       ///< The root is empty or absent: joined to it, a path would begin at `/`.
+    PORTOLAN_REFUSED_BACKSLASH = -6, ///< A `\`, plain or encoded: on other systems it separates segments.
+    PORTOLAN_REFUSED_ROOT = -7       ///< The root is empty or absent: a joined path would start at `/`.
 };
 
-/* The value of the byte at `*at`, which moves past it, percent-encoded or plain; or why it is refused. */
+/* Returns the byte at `*at`, percent-encoded or plain, and moves `*at` past it; or returns why the byte is refused. */
 static inline int32_t portolan_decode_byte(portolan_string text, size_t *at) {
     unsigned char byte = (unsigned char)text.bytes[(*at)++];
     if (byte == '%') {
@@ -44,21 +44,23 @@ static inline int32_t portolan_decode_byte(portolan_string text, size_t *at) {
     return byte;
 }
 
-/* Writes a byte where there is room for it and a NUL after it, and counts it in any case. */
+/* Writes a byte if there is room for it and for a NUL after it. Always counts it. */
 static inline void portolan_put(char *PORTOLAN_NULLABLE buffer, size_t capacity, size_t *length, char byte) {
     if (buffer && *length + 1 < capacity) buffer[*length] = byte;
     ++*length;
 }
 
-/* Ends what was written: by a NUL where all of it had room, else as an empty string, so that no half of it is taken for the whole. */
+/* Ends the output with a NUL if all of it had room. Otherwise makes it an empty string, so that no part is used as the
+ * whole. */
 static inline int64_t portolan_put_end(char *PORTOLAN_NULLABLE buffer, size_t capacity, int64_t result) {
     if (buffer && capacity > 0) buffer[result >= 0 && (uint64_t)result < capacity ? (size_t)result : 0] = '\0';
     return result;
 }
 
-/// Percent-decodes `encoded`, once: `%2541` gives `%41`. A `+` stays a `+`. Writes the bytes and a NUL after them. Returns their count
-/// without the NUL; where it is not under `capacity`, nothing but a NUL was written, and the call needs a buffer of one more than was
-/// returned (`buffer` may be NULL where `capacity` is 0). Refused: a `portolan_refused`. An absent string gives 0. Check: SEC-01, CAN-07
+/// Percent-decodes `encoded` once: `%2541` becomes `%41`. A `+` stays a `+`. Writes the bytes and a NUL after them.
+/// Returns the number of bytes without the NUL. If it is not below `capacity`, only a NUL was written, and the call
+/// needs a buffer that is one byte larger than the returned number (`buffer` may be NULL if `capacity` is 0). Returns a
+/// `portolan_refused` for refused input. An absent string gives 0. Check: SEC-01, CAN-07
 static inline int64_t portolan_decode(portolan_string encoded, char *PORTOLAN_NULLABLE buffer, size_t capacity) {
     size_t at = 0, length = 0;
     while (encoded.bytes && at < encoded.length) {
@@ -69,13 +71,13 @@ static inline int64_t portolan_decode(portolan_string encoded, char *PORTOLAN_NU
     return portolan_put_end(buffer, capacity, (int64_t)length);
 }
 
-/// Decodes a URL's path, once, and puts it below `root`, which is a path of the system and is not decoded. Segments part at `/`, plain or
-/// encoded; empty ones and `.` are left out, so a leading `/` means the root and not the system's. A `..` is refused, even where it would
-/// stay inside: behind a symbolic link it need not. An empty path gives the root. The result has no `/` at its end, unless it is `/`. The
-/// rest is as with `portolan_decode`. The file system is not asked: where links may lead out of the root, open with openat2(2) and
-/// RESOLVE_BENEATH. Check: SEC-02
+/// Decodes a URL's path once, and appends it to `root`, which is a path of the system and is not decoded. `/` separates
+/// segments, plain or encoded. Empty segments and `.` are left out, so a leading `/` means the root, not that of the
+/// system. A `..` is refused, even if it would stay inside, because it may not behind a symbolic link. An empty path
+/// gives the root. The result has no `/` at its end, unless it is `/`. The rest is as in `portolan_decode`. The file
+/// system is not read: if links may lead out of the root, open with openat2(2) and RESOLVE_BENEATH. Check: SEC-02
 static inline int64_t portolan_join(portolan_string root, portolan_string path, char *PORTOLAN_NULLABLE buffer, size_t capacity) {
-    /* `dots`: how many began this segment and are not written yet; `written`: is any of the segment? */
+    /* `dots`: the segment's first dots, which are not written yet. `written`: whether any byte of it is written. */
     size_t at = 0, length = 0, dots = 0, written = 0;
     if (!root.bytes || root.length == 0) return portolan_put_end(buffer, capacity, PORTOLAN_REFUSED_ROOT);
     if (memchr(root.bytes, '\0', root.length)) return portolan_put_end(buffer, capacity, PORTOLAN_REFUSED_NUL);
@@ -104,13 +106,13 @@ static inline int64_t portolan_join(portolan_string root, portolan_string path, 
     return portolan_put_end(buffer, capacity, (int64_t)length);
 }
 
-/// 1 where both are the same bytes. Absent equals absent, and not empty.
+/// Returns 1 if both have the same bytes. Absent equals absent, but not empty.
 static inline int32_t portolan_equal(portolan_string a, portolan_string b) {
     if (!a.bytes || !b.bytes) return !a.bytes && !b.bytes;
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
-/// As `portolan_equal`, but ASCII letters match in either case, whatever the locale: for schemes, hosts and field names.
+/// Like `portolan_equal`, but ASCII letters match in either case, in every locale: for schemes, hosts and field names.
 static inline int32_t portolan_equal_ignoring_case(portolan_string a, portolan_string b) {
     if (!a.bytes || !b.bytes) return !a.bytes && !b.bytes;
     if (a.length != b.length) return 0;
@@ -123,7 +125,7 @@ static inline int32_t portolan_equal_ignoring_case(portolan_string a, portolan_s
     return 1;
 }
 
-/// The first field of that name, in either case, or NULL.
+/// Returns the first field of that name, in either case, or NULL.
 static inline const portolan_field *PORTOLAN_NULLABLE portolan_find_field(const portolan_field *PORTOLAN_NULLABLE fields, size_t count,
                                                                           portolan_string name) {
     for (size_t i = 0; fields && i < count; i++)
@@ -131,7 +133,7 @@ static inline const portolan_field *PORTOLAN_NULLABLE portolan_find_field(const 
     return NULL;
 }
 
-/// The property of exactly that name, or NULL. Look at its `kind` before its value (PROP-02).
+/// Returns the property of exactly that name, or NULL. Check its `kind` before its value (PROP-02).
 static inline const portolan_property *PORTOLAN_NULLABLE portolan_find_property(const portolan_property *PORTOLAN_NULLABLE properties,
                                                                                 size_t count, portolan_string name) {
     for (size_t i = 0; properties && i < count; i++)
@@ -139,8 +141,8 @@ static inline const portolan_property *PORTOLAN_NULLABLE portolan_find_property(
     return NULL;
 }
 
-/// The value of the first `name=value` in a URL's query, still percent-encoded. Empty where the name stands alone, absent where it does not
-/// stand. `name` is compared as it is written in the URL.
+/// Returns the value of the first `name=value` in a URL's query, still percent-encoded. Empty if the name has no value,
+/// absent if the name is not there. `name` is compared as it is written in the URL.
 static inline portolan_string portolan_query_item(portolan_string query, portolan_string name) {
     portolan_string value = {NULL, 0};
     size_t start = 0;

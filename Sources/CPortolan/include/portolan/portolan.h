@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// The plugin contract, version 1: everything but the optional helpers (portolan/helpers.h).
+/// The plugin contract, version 1: everything except the optional helpers (portolan/helpers.h).
 ///
-/// A reader meets the parts in this order. A library exports one function, `portolan_plugin_entry` (plugin.h). It gives a descriptor
-/// that lists handlers (handler.h). A handler makes a load for a request (request.h), and a load (load.h) reports to its client (client.h):
-/// responses (response.h), body bytes, errors (error.h) and challenges (challenge.h). host.h is what the host does for the whole plugin;
-/// nested.h and watch.h are extensions: loads inside loads, and descriptors and timers that the host watches. What holds everywhere, and the thread words in brackets, stand in base.h.
+/// The parts, in the order in which a reader needs them: a library exports one function, `portolan_plugin_entry`
+/// (plugin.h). It returns a descriptor that lists handlers (handler.h). A handler makes a load for a request
+/// (request.h). A load (load.h) reports to its client (client.h): responses (response.h), body bytes, errors (error.h)
+/// and challenges (challenge.h). host.h has the functions of the host for the whole plugin. nested.h and watch.h are
+/// extensions: nested loads, and descriptors and timers that the host watches. base.h has the rules for all parts, and
+/// explains the thread words in brackets.
 #ifndef PORTOLAN_PORTOLAN_H
 #define PORTOLAN_PORTOLAN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// What comes before a body: what it is, how long, and whether it may be stored.
+/// A response without its body: what it is, how long its body is, and whether it may be stored.
 #ifndef PORTOLAN_RESPONSE_H
 #define PORTOLAN_RESPONSE_H
 
@@ -8,27 +8,28 @@
 
 PORTOLAN_BEGIN
 
-/// Whether this response may be kept. Zeroed, it is not. Check: CACHE-01, CACHE-05
+/// Whether this response may be stored. Zero means no. Check: CACHE-01, CACHE-05
 PORTOLAN_ENUM(portolan_storage) {
     PORTOLAN_STORE_NOT = 0,
-    PORTOLAN_STORE_IN_MEMORY = 1, ///< As long as the process lives, never on disk.
+    PORTOLAN_STORE_IN_MEMORY = 1, ///< Until the process ends, never on disk.
     PORTOLAN_STORE = 2
 };
 
-/// A response without its body. Whoever takes one copies what it keeps before the call returns.
+/// A response without its body. The receiver copies what it keeps before the call returns.
 typedef struct portolan_response {
     uint32_t size;
-    /// 0 where the protocol has none; 100 to 199 only for an interim one.
+    /// 0 if the protocol has none; 100 to 199 only in an interim response.
     int32_t status;
-    /// Where it really came from, absolute. Absent: the request's.
+    /// The URL from which it was loaded, absolute. Absent: the request's URL.
     portolan_string url;
     /// Without parameters, as in `text/plain` (RFC 9110 section 8.3.1). Absent: unknown. Check: BODY-09
     portolan_string mime_type;
-    /// The charset, as in `utf-8`. Absent: not said, or not text. Check: BODY-09
+    /// The charset, as in `utf-8`. Absent: unknown, or not text. Check: BODY-09
     portolan_string text_encoding;
-    /// A file name for saving, no path. The host makes it safe. Absent: the host makes one from the URL.
+    /// A file name for saving, without a path. The host makes it safe. Absent: the host makes a name from the URL.
     portolan_string suggested_name;
-    /// How many body bytes will be delivered: -1 unknown, 0 an empty body, so leaving it out promises one. Check: BODY-02, BODY-06, BODY-07
+    /// The number of body bytes that will be delivered: -1 if unknown, 0 for an empty body. So a response that does not
+    /// set it promises an empty body. Check: BODY-02, BODY-06, BODY-07
     int64_t expected_length;
     /// Check: SEC-08
     const portolan_field *PORTOLAN_NULLABLE fields;

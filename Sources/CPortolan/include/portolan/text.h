@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// Text, fields and properties: the three values that everything else is made of. None of them ever grows.
+/// Strings, fields and properties: the three values that all other structs contain. None of them ever grows.
 #ifndef PORTOLAN_TEXT_H
 #define PORTOLAN_TEXT_H
 
@@ -15,22 +15,23 @@
 
 PORTOLAN_BEGIN
 
-/// A run of bytes with its length, in UTF-8 where it is text.
-/// `bytes` NULL means *absent*, which differs from empty: `x:?` has an empty query, `x:` none. A string that the host lends also ends in
-/// a NUL, not counted in `length`; one that a plugin gives need not.
+/// Bytes with their length, in UTF-8 if they are text.
+/// `bytes` NULL means *absent*, which differs from empty: `x:?` has an empty query, `x:` has none. A string from the
+/// host also ends in a NUL that `length` does not count. A string from a plugin need not.
 typedef struct portolan_string {
     const char *PORTOLAN_NULLABLE bytes;
     size_t length;
 } portolan_string;
 
-/// A header field, or what another protocol has in its place. A name that repeats stands as often as it came, in its order.
-/// Names compare without regard to case. The host lends only well-formed ones, and takes no others: no CR, LF or NUL, a token for a name
-/// (RFC 9110 section 5). Check: SEC-01, SEC-08
+/// A header field, or its equivalent in another protocol. A repeated name appears as often as it was received, in the
+/// same order.
+/// Names compare without regard to case. The host passes only well-formed fields, and accepts no others: no CR, LF or
+/// NUL, and a token as the name (RFC 9110 section 5). Check: SEC-01, SEC-08
 typedef struct portolan_field {
     portolan_string name, value;
 } portolan_field;
 
-/// What a property holds, and so which of its members counts.
+/// The kind of a property's value, which also says which member holds the value.
 PORTOLAN_ENUM(portolan_kind) {
     PORTOLAN_KIND_TEXT = 1,    ///< `bytes`, valid UTF-8
     PORTOLAN_KIND_BYTES = 2,   ///< `bytes`, anything
@@ -39,11 +40,12 @@ PORTOLAN_ENUM(portolan_kind) {
     PORTOLAN_KIND_TRUTH = 5    ///< `integer`, 0 or 1
 };
 
-/// A named value: a protocol's own parameter on a request, or a scalar of the plugin's configuration. A property of a kind that the plugin
-/// does not expect is an error whose message names it (PROP-02, REG-06); one that it does not know is left alone (PROP-01). A number of
-/// JSON is an integer where it has no fraction and fits 64 bits, else a real.
+/// A named value: a protocol's own parameter of a request, or a scalar of the plugin's configuration. A property of a
+/// kind that the plugin does not expect is an error whose message names the property (PROP-02, REG-06). A plugin does
+/// not change properties that it does not know (PROP-01). A JSON number is an integer if it has no fraction and fits 64
+/// bits; otherwise it is a real.
 typedef struct portolan_property {
-    /// Of a request: reverse DNS, case-sensitive. Of the configuration: the key; nested keys are joined, as in `a.b`.
+    /// In a request: reverse DNS, case-sensitive. In the configuration: the key. Nested keys are joined, as in `a.b`.
     portolan_string name;
     portolan_kind kind;
     uint32_t reserved;
