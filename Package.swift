@@ -51,7 +51,7 @@ let benchmarks: [Target] =
         .executableTarget(
             name: "bench",
             dependencies: [
-                "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan",
+                "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan", "PortolanHandlers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
@@ -63,6 +63,7 @@ let package = Package(
     name: "portolan",
     products: [
         .library(name: "Portolan", targets: ["Portolan"]),
+        .library(name: "PortolanHandlers", targets: ["PortolanHandlers"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
         .library(name: "PortolanConformance", targets: ["PortolanConformance"]),
@@ -117,6 +118,8 @@ let package = Package(
                 "PortolanTransport", httpTypes,
             ],
             swiftSettings: strict),
+        // For authors of handlers in Swift.
+        .target(name: "PortolanHandlers", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         // The plugin author's side: it never sees the host.
         .target(name: "PortolanPluginKit", dependencies: ["CPortolan"], swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", "PortolanTrace", httpTypes, logging], swiftSettings: strict),
@@ -137,15 +140,15 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Portolan", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanTransport", "CPortolanNGHTTP2",
-                "CPortolanOpenSSL", httpTypes, logging,
+                "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins",
+                "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
             ],
             path: "Fuzzing/Targets", swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanJSON", "PortolanTrace",
-                "CExtendedAttributes", httpTypes, logging,
+                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanJSON",
+                "PortolanTrace", "CExtendedAttributes", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Dispatch
+public import PortolanCore
 
 extension DeliveryQueue {
     /// A serial dispatch queue.

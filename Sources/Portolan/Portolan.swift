@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_exported public import HTTPTypes
-@_exported public import PortolanCoding
-@_exported public import PortolanCore
+public import PortolanCore
 import PortolanData
 import PortolanFile
-@_exported public import PortolanHTTP
-@_exported public import PortolanHTTPSyntax
-@_exported public import PortolanPlugins
-@_exported public import PortolanTransport
+public import PortolanHTTP
+public import PortolanPlugins
 
 extension ProtocolRegistry {
     /// The registry of loaders that name no other: the built-in handlers, and in front of them the installed plugins

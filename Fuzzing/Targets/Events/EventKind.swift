@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// The events from a load to its client.
 enum EventKind: CaseIterable {

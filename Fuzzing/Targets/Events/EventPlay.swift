@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// Plays a script: the three parties of a load act as it says, and a model follows.
 final class EventPlay: @unchecked Sendable {  // … because a case runs on a single thread

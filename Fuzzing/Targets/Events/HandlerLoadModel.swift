@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// A second implementation of the contract for one handler load, by its rules, with one enum for each decision, and
 /// without regard to speed.

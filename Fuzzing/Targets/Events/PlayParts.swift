@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// The handler of a play. Its loads do nothing by themselves.
 struct PlayHandler: ProtocolHandler {

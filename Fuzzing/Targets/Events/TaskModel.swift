@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// Models the contract for a whole load with its handler loads: the events that the delegate receives, and the reported
 /// violations.

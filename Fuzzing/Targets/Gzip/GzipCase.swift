@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// Loads a gzip file behind `gzip:` with the plugin's library. The result must match ``GzipReference``, or be the start
 /// of it with a failure.

@@ -2,6 +2,7 @@
 
 import Glibc
 import Portolan
+import PortolanHandlers
 import Synchronization
 
 /// A loader with the gzip plugin, made once and shared by all cases.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanPlugins
 
 /// Parses a manifest. Either it is rejected with a position inside the file and a message of one line, or its values
 /// follow the rules, and the manifest does not change when it is written as plain JSON and parsed again.

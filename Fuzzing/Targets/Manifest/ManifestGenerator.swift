@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanPlugins
 
 /// Writes a manifest as plain JSON, in ASCII.
 struct ManifestGenerator {

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanHandlers
 import PortolanJSON
 
 /// Shows how a request finds its handler.

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanConformance
 import PortolanJSON
 
 /// `portolan plugins inspect`

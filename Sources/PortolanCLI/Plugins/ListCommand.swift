@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanHandlers
 import PortolanJSON
 
 /// `portolan plugins list`

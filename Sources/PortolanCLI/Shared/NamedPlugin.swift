@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanHandlers
 
 /// A plugin that `--plugin` names by its library or its manifest.
 enum NamedPlugin {

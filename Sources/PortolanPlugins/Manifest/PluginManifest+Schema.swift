@@ -5,7 +5,7 @@ extension PluginManifest {
     /// text.
     ///
     /// The schema allows a little more than ``init(parsing:path:)``, which also compares values with each other.
-    public static let schema = #"""
+    package static let schema = #"""
         {
           "$schema": "https://json-schema.org/draft/2020-12/schema",
           "$id": "urn:portolan:plugin-manifest:1",

@@ -22,23 +22,23 @@ public struct PluginManifest: Hashable, Sendable {
     /// The schemes of all handlers.
     public let schemes: SchemeSet
     /// The host versions that the plugin supports; `nil` for all.
-    public let hostVersions: VersionRange?
+    package let hostVersions: VersionRange?
     /// Sorted by name.
     public let settings: [PluginSetting]
     /// `nil` also if a search found the manifest; see ``InstalledPlugin/readingConformance()``.
-    public let conformance: ConformanceSection?
+    package let conformance: ConformanceSection?
     /// The program that turns a library into a handler, although it is not a plugin; `nil` for plugins.
     package let binding: BindingProgram?
 
     /// Whether the library is not a plugin, and the manifest binds it.
-    public var bindsLibrary: Bool { binding != nil }
+    package var bindsLibrary: Bool { binding != nil }
     /// Whether the library is a system library, which is not in the manifest's folder.
-    public var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
+    package var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
 
     /// The suffix of manifest file names.
-    public static let fileNameEnd = ".plugin.json"
+    package static let fileNameEnd = ".plugin.json"
     /// The maximum size of a manifest in bytes.
-    public static let sizeLimit = 1 << 20
+    package static let sizeLimit = 1 << 20
 }
 
 extension PluginManifest {
@@ -53,7 +53,7 @@ extension PluginManifest {
     ///   - bytes: the whole text.
     ///   - path: the file's path, for messages.
     /// - Throws: the problem with path, line and column: MANIF-01.
-    public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
+    package init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in
             try Self(value, includingConformance: true)
         }

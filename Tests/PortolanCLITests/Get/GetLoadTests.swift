@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanHandlers
 import PortolanTestSupport
 import Testing
 

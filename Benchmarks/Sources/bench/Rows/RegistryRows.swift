@@ -2,6 +2,7 @@
 
 import CTally
 @_spi(Benchmarks) import Portolan
+import PortolanHandlers
 
 /// Measures the look-up of a handler among others that name their schemes, with all parts of a load's look-up: the
 /// loader's own handlers first, loop guards, `canInit`, and the count of the handler's loads.

@@ -14,7 +14,7 @@ struct Embedding {
         for try await chunk in chunks { count += chunk.count }
         print(count > 0 ? "a file, in pieces" : "an empty file")
 
-        ProtocolRegistry.shared.register(Shout())
+        ProtocolRegistry.shared.register(shout)
         print(String(decoding: try await Loader.shared.data(from: "shout:hello").0, as: UTF8.self))
 
         do {
@@ -26,13 +26,7 @@ struct Embedding {
 }
 
 /// `shout:TEXT` is TEXT in capitals.
-struct Shout: ProtocolHandler {
-    let identifier = "org.example.shout"
-    let schemes = SchemeSet.only(["shout"])
-
-    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        let text = Array(request.url.path.uppercased().utf8)
-        let response = Response(url: request.url, mimeType: .plainText, expectedLength: Int64(text.count))
-        return ScriptedLoad([.response(response), .data(text), .finish], client: client)
-    }
+let shout = AsyncHandler(identifier: "org.example.shout", schemes: ["shout"]) { request, client in
+    try await client.didReceive(Response(url: request.url, mimeType: .plainText))
+    try await client.didLoad(request.url.path.uppercased())
 }
