@@ -85,7 +85,10 @@ let package = Package(
         .systemLibrary(name: "CPortolanOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CPortolanNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
-        .target(name: "PortolanCore", dependencies: ["CGNUExtensions", "CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
+        .target(name: "PortolanURL", swiftSettings: strict),
+        .target(
+            name: "PortolanCore", dependencies: ["PortolanURL", "CGNUExtensions", "CPortolanEpoll", httpTypes, logging],
+            swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -114,8 +117,8 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins",
-                "PortolanTransport", httpTypes,
+                "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanHTTPSyntax",
+                "PortolanPlugins", "PortolanTransport", httpTypes,
             ],
             swiftSettings: strict),
         // For authors of handlers in Swift.
@@ -152,6 +155,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
         .testTarget(

@@ -26,7 +26,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                .product(name: "Portolan", package: "portolan"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "Portolan", package: "portolan"), .product(name: "PortolanHandlers", package: "portolan"),
+                .product(name: "Logging", package: "swift-log"),
             ], path: "Targets", swiftSettings: strict),
         .target(name: "FuzzDriver", dependencies: ["CLibFuzzer", "FuzzTargets"], path: "Driver", swiftSettings: strict),
     ]

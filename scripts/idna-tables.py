@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Sources/PortolanCore/URL/IDNA/IDNATable+Data.swift: the data that UTS 46 needs for each code point.
+"""Writes Sources/PortolanURL/IDNA/IDNATable+Data.swift: the data that UTS 46 needs for each code point.
 
 The mapping and the joining types come from the package idna, everything else from unicodedata2. Both must have the same version of Unicode:
 
     python3 -m venv DIR && DIR/bin/pip install idna unicodedata2
-    DIR/bin/python scripts/idna-tables.py > Sources/PortolanCore/URL/IDNA/IDNATable+Data.swift
+    DIR/bin/python scripts/idna-tables.py > Sources/PortolanURL/IDNA/IDNATable+Data.swift
 
 IDNATable.swift describes the layouts. This script asserts what the layouts and the code assume, so a new version of Unicode that breaks an
 assumption causes an error, not a wrong table.

@@ -31,8 +31,8 @@
 @_exported public import enum PortolanCore.PropertyValue
 
 // URLs.
-@_exported public import struct PortolanCore.URLRecord
-@_exported public import struct PortolanCore.URLSyntaxError
+@_exported public import struct PortolanURL.URLRecord
+@_exported public import struct PortolanURL.URLSyntaxError
 
 // Errors and metrics.
 @_exported public import struct PortolanCore.LoadError
@@ -90,4 +90,5 @@
 @_exported public import struct PortolanPlugins.PluginProblem
 @_exported public import struct PortolanPlugins.PluginManifest
 @_exported public import struct PortolanPlugins.PluginSetting
+@_exported public import struct PortolanPlugins.VersionRange
 @_exported public import struct PortolanPlugins.SemanticVersion

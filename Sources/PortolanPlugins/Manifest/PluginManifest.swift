@@ -22,16 +22,16 @@ public struct PluginManifest: Hashable, Sendable {
     /// The schemes of all handlers.
     public let schemes: SchemeSet
     /// The host versions that the plugin supports; `nil` for all.
-    package let hostVersions: VersionRange?
+    public let hostVersions: VersionRange?
     /// Sorted by name.
     public let settings: [PluginSetting]
     /// `nil` also if a search found the manifest; see ``InstalledPlugin/readingConformance()``.
-    package let conformance: ConformanceSection?
+    public let conformance: ConformanceSection?
     /// The program that turns a library into a handler, although it is not a plugin; `nil` for plugins.
     package let binding: BindingProgram?
 
     /// Whether the library is not a plugin, and the manifest binds it.
-    package var bindsLibrary: Bool { binding != nil }
+    public var bindsLibrary: Bool { binding != nil }
     /// Whether the library is a system library, which is not in the manifest's folder.
     package var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
 
@@ -53,7 +53,7 @@ extension PluginManifest {
     ///   - bytes: the whole text.
     ///   - path: the file's path, for messages.
     /// - Throws: the problem with path, line and column: MANIF-01.
-    package init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
+    public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in
             try Self(value, includingConformance: true)
         }

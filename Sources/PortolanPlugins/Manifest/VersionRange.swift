@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The host versions that a plugin supports: comparisons that must all be true, as in `>=0.1.0 <1.0.0`.
-package struct VersionRange: Hashable, Sendable {
+public struct VersionRange: Hashable, Sendable {
     private enum Relation {
         case atLeast, atMost, above, below, exactly
     }
@@ -12,12 +12,12 @@ package struct VersionRange: Hashable, Sendable {
     }
 
     /// The original text.
-    package let text: String
+    public let text: String
     private let comparisons: [Comparison]
 
     /// - Returns: `nil` if the text is not a range. A range has one to eight comparisons, separated by spaces. Each is
     ///   one of `>=`, `<=`, `>`, `<`, `=` with a version.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
         var comparisons: [Comparison] = []
         for part in text.utf8.split(separator: UInt8(ascii: " ")) {
             var version = part
@@ -42,7 +42,7 @@ package struct VersionRange: Hashable, Sendable {
         }
     }
 
-    package func contains(_ version: SemanticVersion) -> Bool {
+    public func contains(_ version: SemanticVersion) -> Bool {
         comparisons.allSatisfy { comparison in
             switch comparison.relation {
             case .atLeast: !(version < comparison.version)

@@ -13,11 +13,11 @@ import Testing
         (
             "Portolan",
             [
-                "Portolan", "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", "PortolanHTTP", "PortolanPlugins",
-                "PortolanTransport",
+                "Portolan", "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", "PortolanHTTP",
+                "PortolanPlugins", "PortolanTransport",
             ], "Sources/Portolan/Exports.swift"
         ),
-        ("PortolanHandlers", ["PortolanCore"], nil),
+        ("PortolanHandlers", ["PortolanURL", "PortolanCore"], nil),
         ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"], nil),
         ("PortolanConformance", ["PortolanConformance", "PortolanPlugins"], "Sources/PortolanConformance/Exports.swift"),
         ("PortolanPluginKit", ["PortolanPluginKit"], nil),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
+import PortolanURL
 import Testing
 
 @Suite struct URLSerialisationTests {

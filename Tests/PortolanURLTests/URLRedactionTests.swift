@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import PortolanCore
+@testable import PortolanURL
 
 /// The displayed form of a URL holds no user information: ERR-05.
 @Suite struct URLRedactionTests {

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import PortolanCore
+@testable import PortolanURL
 
 /// Passwords are found in every form of a URL that the parser accepts.
 @Suite(.timeLimit(.minutes(1))) struct UserInformationTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
+import PortolanURL
 import Testing
 
 /// The "domain to ASCII" algorithm of the URL Standard, through the parser.

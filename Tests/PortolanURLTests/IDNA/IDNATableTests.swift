@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import PortolanCore
+@testable import PortolanURL
 
 @Suite struct IDNATableTests {
     private func mapped(_ codePoint: UInt32) -> [UInt32]? {

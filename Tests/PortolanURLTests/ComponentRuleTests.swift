@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
+import PortolanURL
 import Testing
 
 /// Long components are read 64 bytes at a time. The result must not depend on the position of a byte in its block.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import PortolanCore
+import PortolanURL
 import Testing
 
 @Suite struct URLRecordTests {

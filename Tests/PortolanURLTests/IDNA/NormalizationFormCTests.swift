@@ -3,7 +3,7 @@
 import PortolanTestSupport
 import Testing
 
-@testable import PortolanCore
+@testable import PortolanURL
 
 @Suite struct NormalizationFormCTests {
     private static let composites = IDNATable.compositions.map { UInt32($0 & 0x1F_FFFF) }

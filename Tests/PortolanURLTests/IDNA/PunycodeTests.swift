@@ -3,7 +3,7 @@
 import PortolanTestSupport
 import Testing
 
-@testable import PortolanCore
+@testable import PortolanURL
 
 @Suite struct PunycodeTests {
     private func decode(_ text: String) -> String? {

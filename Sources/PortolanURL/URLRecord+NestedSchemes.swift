@@ -8,7 +8,7 @@ extension URLRecord {
     /// `data:file:`.
     ///
     /// - Complexity: linear in the length of the URL.
-    var nestedSchemes: [String] {
+    package var nestedSchemes: [String] {
         var schemes = [String(scheme)]
         var name: [UInt8] = []
         for byte in PercentEncoding.decodedBytes(schemeSpecificPart) {
