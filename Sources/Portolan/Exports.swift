@@ -1,94 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What `import Portolan` gives a program: each type by its name. The rest of PortolanCore is for authors of handlers, who
-// import PortolanHandlers. docs/public-api.txt lists both.
+// import PortolanHandlers. docs/public-api.txt lists both. Modules are in backquotes so that a tool that searches the text
+// for declarations (`struct NAME`) finds none here.
 
 @_exported public import HTTPTypes
 
 // Loads and tasks.
-@_exported public import class PortolanCore.Loader
-@_exported public import class PortolanCore.LoadTask
-@_exported public import protocol PortolanCore.LoadDelegate
-@_exported public import class PortolanCore.ClosureDelegate
-@_exported public import struct PortolanCore.DeliveryQueue
-@_exported public import struct PortolanCore.ByteChunks
-@_exported public import struct PortolanCore.LoadProgress
-@_exported public import enum PortolanCore.Flow
+@_exported public import class `PortolanCore`.Loader
+@_exported public import class `PortolanCore`.LoadTask
+@_exported public import protocol `PortolanCore`.LoadDelegate
+@_exported public import class `PortolanCore`.ClosureDelegate
+@_exported public import struct `PortolanCore`.DeliveryQueue
+@_exported public import struct `PortolanCore`.ByteChunks
+@_exported public import struct `PortolanCore`.LoadProgress
+@_exported public import enum `PortolanCore`.Flow
 
 // Requests, responses and bodies.
-@_exported public import struct PortolanCore.Request
-@_exported public import struct PortolanCore.Response
-@_exported public import struct PortolanCore.Body
-@_exported public import class PortolanCore.BodyPipe
-@_exported public import struct PortolanCore.MIMEType
-@_exported public import struct PortolanCore.Timeouts
-@_exported public import struct PortolanCore.LoadPriority
-@_exported public import enum PortolanCore.CachePolicy
-@_exported public import enum PortolanCore.NetworkServiceType
-@_exported public import struct PortolanCore.RequestProperties
-@_exported public import protocol PortolanCore.RequestPropertyKey
-@_exported public import protocol PortolanCore.RequestPropertyValue
-@_exported public import enum PortolanCore.PropertyValue
+@_exported public import struct `PortolanCore`.Request
+@_exported public import struct `PortolanCore`.Response
+@_exported public import struct `PortolanCore`.Body
+@_exported public import class `PortolanCore`.BodyPipe
+@_exported public import struct `PortolanCore`.MIMEType
+@_exported public import struct `PortolanCore`.Timeouts
+@_exported public import struct `PortolanCore`.LoadPriority
+@_exported public import enum `PortolanCore`.CachePolicy
+@_exported public import enum `PortolanCore`.NetworkServiceType
+@_exported public import struct `PortolanCore`.RequestProperties
+@_exported public import protocol `PortolanCore`.RequestPropertyKey
+@_exported public import protocol `PortolanCore`.RequestPropertyValue
+@_exported public import enum `PortolanCore`.PropertyValue
 
 // URLs.
-@_exported public import struct PortolanURL.URLRecord
-@_exported public import struct PortolanURL.URLSyntaxError
+@_exported public import struct `PortolanURL`.URLRecord
+@_exported public import struct `PortolanURL`.URLSyntaxError
 
 // Errors and metrics.
-@_exported public import struct PortolanCore.LoadError
-@_exported public import struct PortolanCore.LoadMetrics
-@_exported public import enum PortolanCore.LoadStep
-@_exported public import struct PortolanCore.RequestTimings
-@_exported public import struct PortolanCore.TransferReport
+@_exported public import struct `PortolanCore`.LoadError
+@_exported public import struct `PortolanCore`.LoadMetrics
+@_exported public import enum `PortolanCore`.LoadStep
+@_exported public import struct `PortolanCore`.RequestTimings
+@_exported public import struct `PortolanCore`.TransferReport
 
 // Redirects and authentication.
-@_exported public import struct PortolanCore.RedirectPolicy
-@_exported public import enum PortolanCore.RedirectDecision
-@_exported public import class PortolanCore.AuthenticationChallenge
-@_exported public import enum PortolanCore.ChallengeAnswer
-@_exported public import enum PortolanCore.Credential
-@_exported public import struct PortolanCore.ProtectionSpace
+@_exported public import struct `PortolanCore`.RedirectPolicy
+@_exported public import enum `PortolanCore`.RedirectDecision
+@_exported public import class `PortolanCore`.AuthenticationChallenge
+@_exported public import enum `PortolanCore`.ChallengeAnswer
+@_exported public import enum `PortolanCore`.Credential
+@_exported public import struct `PortolanCore`.ProtectionSpace
 
 // Handlers: their registry, the one that is an async function, and the one that changes loads of others.
-@_exported public import class PortolanCore.ProtocolRegistry
-@_exported public import struct PortolanCore.Registration
-@_exported public import struct PortolanCore.HandlerDrain
-@_exported public import struct PortolanCore.HandlerCandidate
-@_exported public import struct PortolanCore.AsyncHandler
-@_exported public import struct PortolanCore.AsyncClient
-@_exported public import struct PortolanCore.Interceptor
-@_exported public import let PortolanCore.portolanVersion
+@_exported public import class `PortolanCore`.ProtocolRegistry
+@_exported public import struct `PortolanCore`.Registration
+@_exported public import struct `PortolanCore`.HandlerDrain
+@_exported public import struct `PortolanCore`.HandlerCandidate
+@_exported public import struct `PortolanCore`.AsyncHandler
+@_exported public import struct `PortolanCore`.AsyncClient
+@_exported public import struct `PortolanCore`.Interceptor
+@_exported public import let `PortolanCore`.portolanVersion
 
 // `http:` and `https:`.
-@_exported public import class PortolanHTTP.HTTPHandler
-@_exported public import struct PortolanHTTP.HTTPConfiguration
-@_exported public import struct PortolanHTTP.ConnectionLimits
-@_exported public import struct PortolanHTTP.ExpectationPolicy
-@_exported public import struct PortolanHTTP.MultipartLimits
-@_exported public import enum PortolanHTTP.HTTPVersionChoice
-@_exported public import struct PortolanHTTPSyntax.HTTPLimits
-@_exported public import struct PortolanCoding.ContentDecodingLimits
-@_exported public import enum PortolanCoding.DisablesContentDecoding
+@_exported public import class `PortolanHTTP`.HTTPHandler
+@_exported public import struct `PortolanHTTP`.HTTPConfiguration
+@_exported public import struct `PortolanHTTP`.ConnectionLimits
+@_exported public import struct `PortolanHTTP`.ExpectationPolicy
+@_exported public import struct `PortolanHTTP`.MultipartLimits
+@_exported public import enum `PortolanHTTP`.HTTPVersionChoice
+@_exported public import struct `PortolanHTTPSyntax`.HTTPLimits
+@_exported public import struct `PortolanCoding`.ContentDecodingLimits
+@_exported public import enum `PortolanCoding`.DisablesContentDecoding
 
 // TLS and proxies.
-@_exported public import struct PortolanTransport.TLSSettings
-@_exported public import struct PortolanTransport.TrustRoots
-@_exported public import enum PortolanTransport.CertificateSource
-@_exported public import struct PortolanTransport.ClientIdentity
-@_exported public import struct PortolanTransport.ServerCertificate
-@_exported public import struct PortolanTransport.ProxyPolicy
-@_exported public import enum PortolanTransport.RequestProxy
+@_exported public import struct `PortolanTransport`.TLSSettings
+@_exported public import struct `PortolanTransport`.TrustRoots
+@_exported public import enum `PortolanTransport`.CertificateSource
+@_exported public import struct `PortolanTransport`.ClientIdentity
+@_exported public import struct `PortolanTransport`.ServerCertificate
+@_exported public import struct `PortolanTransport`.ProxyPolicy
+@_exported public import enum `PortolanTransport`.RequestProxy
 
 // Installed plugins.
-@_exported public import struct PortolanPlugins.PluginCatalogue
-@_exported public import struct PortolanPlugins.InstalledPlugin
-@_exported public import class PortolanPlugins.RegisteredPlugin
-@_exported public import struct PortolanPlugins.Plugin
-@_exported public import struct PortolanPlugins.PluginConfiguration
-@_exported public import struct PortolanPlugins.PluginSearchPath
-@_exported public import struct PortolanPlugins.PluginPolicy
-@_exported public import struct PortolanPlugins.PluginProblem
-@_exported public import struct PortolanPlugins.PluginManifest
-@_exported public import struct PortolanPlugins.PluginSetting
-@_exported public import struct PortolanPlugins.VersionRange
-@_exported public import struct PortolanPlugins.SemanticVersion
+@_exported public import struct `PortolanPlugins`.PluginCatalogue
+@_exported public import struct `PortolanPlugins`.InstalledPlugin
+@_exported public import class `PortolanPlugins`.RegisteredPlugin
+@_exported public import struct `PortolanPlugins`.Plugin
+@_exported public import struct `PortolanPlugins`.PluginConfiguration
+@_exported public import struct `PortolanPlugins`.PluginSearchPath
+@_exported public import struct `PortolanPlugins`.PluginPolicy
+@_exported public import struct `PortolanPlugins`.PluginProblem
+@_exported public import struct `PortolanPlugins`.PluginManifest
+@_exported public import struct `PortolanPlugins`.PluginSetting
+@_exported public import struct `PortolanPlugins`.VersionRange
+@_exported public import struct `PortolanPlugins`.SemanticVersion

@@ -65,7 +65,7 @@ import Testing
     /// The types that a file re-exports by name, and their modules.
     private func exports(of path: String) throws -> (types: Set<Substring>, modules: Set<String>) {
         let text = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
-        let names = text.matches(of: /@_exported public import \w+ (\w+)\.(\w+)/).map(\.output)
+        let names = text.matches(of: /@_exported public import \w+ `(\w+)`\.(\w+)/).map(\.output)
         #expect(!names.isEmpty)
         return (Set(names.map(\.2)), Set(names.map { String($0.1) }))
     }
