@@ -96,7 +96,7 @@ fixtures:
 embedding:
 	@scripts/embedding.sh
 
-# Measures Portolan beside its peers, and writes .build/bench/results.json:  make bench [BENCH="--row gzip --rounds 3"]
+# Measures Portolan beside its peers, and writes .build/bench/results.json and report.html:  make bench [BENCH="--row gzip --rounds 3"]
 # In a folder of its own, where no plugins lie beside the program.
 OPTIMISED := -c release --scratch-path .build/benchmarks
 

@@ -52,10 +52,12 @@ let benchmarks: [Target] =
             name: "bench",
             dependencies: [
                 "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan", "PortolanHandlers",
+                "PortolanHTML",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
-        .testTarget(name: "BenchTests", dependencies: ["bench"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),
+        .testTarget(
+            name: "BenchTests", dependencies: ["bench", "ServerSupport"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),
     ] : []
 
 // Top to bottom: a target uses only targets that stand above it.
@@ -126,9 +128,11 @@ let package = Package(
         // The plugin author's side: it never sees the host.
         .target(name: "PortolanPluginKit", dependencies: ["CPortolan"], swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", "PortolanTrace", httpTypes, logging], swiftSettings: strict),
+        // Pages for readers: what reports and traces share.
+        .target(name: "PortolanHTML", swiftSettings: strict),
         .target(
             name: "PortolanConformance",
-            dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes],
+            dependencies: ["PortolanPlugins", "PortolanCore", "PortolanHTML", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes],
             // Its own tests judge some hundred broken plugins by each check, on all processors: a quarter less of them.
             swiftSettings: hasBenchmarks ? strict + [.unsafeFlags(["-O"])] : strict),
         // Threads for tests that wait; no product.
@@ -150,8 +154,8 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanJSON",
-                "PortolanTrace", "CExtendedAttributes", httpTypes, logging,
+                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanHTML",
+                "PortolanJSON", "PortolanTrace", "CExtendedAttributes", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -198,7 +202,8 @@ let package = Package(
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTrace", "PortolanTestSupport", httpTypes,
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanHTML", "PortolanJSON", "PortolanTrace", "PortolanTestSupport",
+                httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),
         .testTarget(

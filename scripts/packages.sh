@@ -54,6 +54,8 @@ test)
     # Without the package apache2, which makes a service of it.
     need apache2 apache2-bin
     need microsocks microsocks
+    # Opens the pages that the commands write.
+    need chromium chromium
     ;;
 memcheck) need valgrind valgrind ;;
 peers) pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev) ;;

@@ -95,7 +95,7 @@ import Testing
                 stack, seen, wrong = [], set(), []
                 def handle_starttag(self, tag, attributes):
                     self.seen.add(tag)
-                    if tag != "meta": self.stack.append(tag)
+                    if tag not in ("meta", "br"): self.stack.append(tag)
                 def handle_startendtag(self, tag, attributes): self.seen.add(tag)
                 def handle_endtag(self, tag):
                     if not self.stack or self.stack.pop() != tag: self.wrong.append(tag)
@@ -138,11 +138,23 @@ import Testing
 
     @Test(arguments: ["1e300", "-1e300", "inf", "nan", "0x1p1000", "9223372036854775807", "-0.0"])
     func invalidTimesDoNotBreakTheChart(_ time: String) {
-        let svg = Timeline(["\(time) ms  thread 7  → run", "1.000 ms  thread 7  ← run"]).svg
-        #expect(svg.hasPrefix("<svg ") && svg.contains(">1.000 ms<") && !svg.contains("nan") && !svg.contains("inf"))
-        for milliseconds in [Double(time) ?? .nan, .infinity, -.infinity, .nan, .greatestFiniteMagnitude] {
-            let event = Timeline.Event(milliseconds: milliseconds, lane: "a", words: "b", kind: .call)
-            #expect(Timeline([event, .init(milliseconds: 1, lane: "a", words: "c", kind: .in)]).svg.hasSuffix("</svg>"))
-        }
+        let figure = Timeline(["\(time) ms  thread 7  → run", "1.000 ms  thread 7  ← run"]).figure
+        #expect(figure.contains("<svg ") && figure.contains(">1.000<") && !figure.contains("nan") && !figure.contains("inf"))
+    }
+
+    /// The calls are grouped by the load that a line names; a line may name none.
+    @Test func callsAreGroupedByLoad() {
+        let lines = [
+            "0.100 ms  thread 7  → init", "0.200 ms  thread 7  load 1  → make tide://a b", "0.300 ms  thread 8  load 2  did_load",
+            "0.400 ms  thread 7  load 1  ← make", "0.500 ms  thread 7  load x  y", "0.600 ms  thread 7  load 0  y", "load 3",
+        ]
+        let entries = lines.compactMap(CallLogEntry.init)
+        #expect(entries.map(\.load) == [nil, 1, 2, 1, nil, nil])
+        #expect(entries.map(\.words) == ["→ init", "→ make tide://a b", "did_load", "← make", "load x  y", "load 0  y"])
+        #expect(entries[1].entered == "make" && entries[3].left == "make")
+        let figure = Timeline(lines).figure
+        let titles = figure.components(separatedBy: #"scope="rowgroup">"#).dropFirst().map { $0.prefix { $0 != "<" } }
+        #expect(titles == ["No load", "Load 1", "Load 2"])
+        #expect(figure.contains("The last 6 calls between") && figure.contains(">Load 2, thread 8<"))
     }
 }

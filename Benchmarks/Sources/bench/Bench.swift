@@ -20,7 +20,10 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "The number of rounds. Each competitor runs once in a round; the result is the median.")
     var rounds = 7
 
-    @Option(help: "The file for the results, as JSON. (default: .build/bench/results.json, with --grid grid.json)")
+    @Option(
+        help:
+            "The file for the results, as JSON; a page of bars is written beside it. (default: .build/bench/results.json with report.html, with --grid grid.json)"
+    )
     var output: String?
 
     @Option(help: "The folder for files that are created once and kept.")
@@ -96,8 +99,18 @@ struct Bench: AsyncParsableCommand {
     }
 
     private func finish(_ results: [RowResult], of count: Int) throws {
-        try results.write(to: Self.absolute(output ?? ".build/bench/\(grid ? "grid" : "results").json"))
+        let file = Self.absolute(output ?? ".build/bench/\(grid ? "grid" : "results").json")
+        try results.write(to: file)
+        let page = BenchReportPage(results).text
+        try Data(page.utf8).write(to: Self.reportFile(beside: file), options: .atomic)
         if results.count < count || (strict && !results.allSatisfy(\.within)) { throw ExitCode(1) }
+    }
+
+    /// `report.html` beside results.json, and NAME.html beside NAME.json.
+    private static func reportFile(beside path: String) -> URL {
+        let file = URL(fileURLWithPath: path)
+        let name = file.deletingPathExtension().lastPathComponent
+        return file.deletingLastPathComponent().appendingPathComponent("\(name == "results" ? "report" : name).html")
     }
 
     /// Measures a row and prints its line; `nil` if the measurement fails.
@@ -117,7 +130,7 @@ struct Bench: AsyncParsableCommand {
         let (value, peers) = try await Measurement(rounds: rounds).measure(row)
         let result = RowResult(
             name: maker.name, unit: row.unit.rawValue, value: value, peers: peers, budget: row.budget.text,
-            within: row.budget.isKept(value, peers))
+            limits: row.budget.limits(peers), within: row.budget.isKept(value, peers))
         return (row, result)
     }
 

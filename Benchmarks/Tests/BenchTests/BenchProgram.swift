@@ -9,6 +9,8 @@ struct BenchProgram {
         let output: String
         let errors: String
         let results: [Result]
+        /// The page beside the results.
+        let report: String?
     }
 
     /// The required contents of a row's object in results.json.
@@ -44,7 +46,8 @@ struct BenchProgram {
             return Outcome(
                 status: process.terminationStatus, output: try String(contentsOfFile: folder.path + "/out", encoding: .utf8),
                 errors: try String(contentsOfFile: folder.path + "/err", encoding: .utf8),
-                results: try written.map { try JSONDecoder().decode([Result].self, from: $0) } ?? [])
+                results: try written.map { try JSONDecoder().decode([Result].self, from: $0) } ?? [],
+                report: FileManager.default.contents(atPath: folder.path + "/report.html").map { String(decoding: $0, as: UTF8.self) })
         }
     }
 

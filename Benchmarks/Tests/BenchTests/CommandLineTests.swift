@@ -34,6 +34,7 @@ extension BenchTests {
             #expect(outcome.status == 1)
             #expect(outcome.errors.hasPrefix("bench: boundary-event: /nowhere/events.so does not exist; run 'make bench' to build it"))
             #expect(outcome.results.map(\.name) == ["registry-10"], "the other rows are measured")
+            #expect(outcome.report?.contains("<b>registry-10</b>") == true)
         }
 
         @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001")])

@@ -46,7 +46,7 @@ struct OutputOptions: ParsableArguments {
     @Option(
         name: .customLong("trace"),
         help: ArgumentHelp(
-            "Record the events, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html with a timeline.",
+            "Record the events, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html, a waterfall of the requests.",
             valueName: "file"),
         completion: .file())
     var trace: OutputPlace?

@@ -74,10 +74,13 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
     /// Loads the nested loads of this load.
     var inner: InnerLoads { instanceContext.inner }
     private let isBlocking: Bool
+    /// The load's number in the call log.
+    private let number: Int
 
     init(_ script: ClientScript, for request: Request, of handler: ProbedHandler) throws(CheckSkipped) {
         (self.script, self.request, instanceContext) = (script, request, handler.instance.instanceContext)
         (isBlocking, callLog) = (handler.description.isBlocking, handler.instance.callLog)
+        number = callLog.nextLoad()
         table = try GuardedTable(handler.instance.argumentMemory, portolan_client(ofRunner: ()))
         watches = ProbedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
             state.withLockBroadcasting { if !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
@@ -107,7 +110,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
             state.running += 1
             return (state.eventCount, state.running - 1)
         }
-        callLog.note(call.function, thread: thread)
+        callLog.note(call.function, thread: thread, load: number)
         if call.isEvent { script.whileDelivering?(index, call) }
         let flow = state.withLockBroadcasting { state in
             if call.isEvent, let stop = script.stopsAt, index >= stop { state.isStopped = true }
@@ -306,7 +309,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
 
     /// Opens a nested load, which lives as long as the client.
     func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
-        callLog.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number())
+        callLog.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: number)
         let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.inner)
         state.withLockBroadcasting { $0.nested.append(nested) }
         return nested
@@ -347,7 +350,7 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
             defer { state.functions[thread] = function }
             return state.functions[thread]
         }
-        let result = callLog.entering(function.rawValue, url: url, thread: thread, body)
+        let result = callLog.entering(function.rawValue, url: url, thread: thread, load: number, body)
         state.withLockBroadcasting { $0.functions[thread] = outer }
         return result
     }

@@ -25,6 +25,7 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     private let memory: UnsafeMutableRawPointer
     private let start = MonotonicTime.nanoseconds
     private let lock = Mutex(())
+    private let loads = Atomic(0)
 
     /// - Throws: If no memory can be mapped.
     init() throws(CheckSkipped) {
@@ -60,11 +61,17 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
         return unsafe Array(UnsafeRawBufferPointer(start: memory + Self.wordsStart + MemoryLayout<UInt32>.size, count: count))
     }
 
-    func note(_ what: String, thread: Int32) {
+    /// The number of a load that begins, from 1.
+    func nextLoad() -> Int { loads.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    /// - Parameter load: The number of the load whose call it is; `nil` if it belongs to no load.
+    func note(_ what: String, thread: Int32, load: Int? = nil) {
         let microseconds = (MonotonicTime.nanoseconds - start) / 1000
         let fraction = String(microseconds % 1000)
         let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
-        let line = Array("\(microseconds / 1000).\(padded) ms  thread \(thread)  \(what)".utf8.prefix(Self.lineSize - 1)) + [0]
+        let place = load.map { "load \($0)  " } ?? ""
+        let text = "\(microseconds / 1000).\(padded) ms  thread \(thread)  \(place)\(what)"
+        let line = Array(text.utf8.prefix(Self.lineSize - 1)) + [0]
         lock.withLock { _ in
             // The number is negative only if the plugin has overwritten it.
             let count = max(0, unsafe memory.load(as: Int.self))
@@ -78,11 +85,12 @@ final class CallLog: @unchecked Sendable {  // … because lines are written and
     ///
     /// - Parameter url: The URL of the request that the function receives.
     func entering<Result, Failure: Error>(
-        _ function: String, url: URLRecord? = nil, thread: Int32 = portolan_thread_number(), _ body: () throws(Failure) -> Result
+        _ function: String, url: URLRecord? = nil, thread: Int32 = portolan_thread_number(), load: Int? = nil,
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let address = url.map { " " + String(decoding: $0.description.utf8.prefix(Self.lineSize - 60), as: UTF8.self) } ?? ""
-        note("→ \(function)\(address)", thread: thread)
-        defer { note("← \(function)", thread: thread) }
+        let address = url.map { " " + String(decoding: $0.description.utf8.prefix(Self.lineSize - 72), as: UTF8.self) } ?? ""
+        note("→ \(function)\(address)", thread: thread, load: load)
+        defer { note("← \(function)", thread: thread, load: load) }
         return try body()
     }
 

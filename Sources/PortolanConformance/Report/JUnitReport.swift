@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanHTML
+
 /// Results for build servers, as JUnit XML: one suite for each category.
 public struct JUnitReport: Sendable {
     /// The command that runs one check, up to its ID.

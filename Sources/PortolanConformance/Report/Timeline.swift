@@ -1,92 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+import PortolanHTML
 
-/// A picture of events (SVG): a lane for each thread or each participant, with time to the right.
-package struct Timeline: Sendable {
-    package enum Kind: String, Sendable {
-        /// A call into a plugin.
-        case `in`
-        /// A return from a plugin, or the result of a load.
-        case out
-        case call
-    }
+/// The last calls between the runner and a plugin: a picture (SVG) with a lane for each thread of each load and the
+/// time to the right, and a table of the calls.
+struct Timeline: Sendable {
+    private enum Kind: String, CaseIterable {
+        case call, `return`, event
 
-    package struct Event: Sendable {
-        let milliseconds: Double
-        let lane, words: String
-        let kind: Kind
+        init(_ entry: CallLogEntry) {
+            self = entry.entered != nil ? .call : entry.left != nil ? .return : .event
+        }
 
-        /// - Parameter milliseconds: The time. NaN becomes 0; larger times become the limit of the picture, a thousand
-        ///   days.
-        package init(milliseconds: Double, lane: String, words: String, kind: Kind) {
-            self.milliseconds = milliseconds.isNaN ? 0 : min(max(milliseconds, 0), 86_400_000_000)
-            (self.lane, self.words, self.kind) = (lane, words, kind)
+        var meaning: String {
+            switch self {
+            case .call: "the runner calls the plugin"
+            case .return: "the plugin returns"
+            case .event: "the plugin calls the runner"
+            }
+        }
+
+        /// The shape around the origin, as an SVG path.
+        var path: String {
+            switch self {
+            case .call: "M-4,-5 L5,0 L-4,5 Z"
+            case .return: "M4,-5 L-5,0 L4,5 Z"
+            case .event: "M0,-4.5 A4.5,4.5 0 1 1 0,4.5 A4.5,4.5 0 1 1 0,-4.5 Z"
+            }
         }
     }
 
-    private let events: [Event]
-    private let lanes: [String]
+    /// The calls of one load; `nil` is what belongs to no load.
+    private struct Group {
+        let load: Int?
+        var entries: [CallLogEntry] = []
 
-    private static let (labelWidth, width, laneHeight, rowHeight) = (110.0, 860.0, 26.0, 13.0)
-
-    package init(_ events: [Event]) {
-        self.events = events
-        lanes = events.reduce(into: []) { if !$0.contains($1.lane) { $0.append($1.lane) } }
+        var title: String { load.map { "Load \($0)" } ?? "No load" }
+        var threads: [Substring] { entries.reduce(into: []) { if !$0.contains($1.thread) { $0.append($1.thread) } } }
     }
 
-    /// - Parameter lines: Lines in the form of the call log.
+    private let groups: [Group]
+    private let range: ClosedRange<Double>
+    private let count: Int
+
+    /// The limit of times, a thousand days: the plugin may have overwritten the log.
+    private static let largestTime = 86_400_000_000.0
+    private static let (labelWidth, width, laneHeight, axisHeight) = (150.0, 800.0, 22.0, 22.0)
+
+    /// - Parameter lines: Lines in the form of the call log. Others are left out.
     init(_ lines: [String]) {
-        self.init(
-            lines.compactMap { line in
-                guard let line = CallLogEntry(line) else { return nil }
-                let kind: Kind = line.entered != nil ? .in : line.left != nil ? .out : .call
-                return Event(milliseconds: line.milliseconds, lane: "thread \(line.thread)", words: line.words, kind: kind)
-            })
+        let entries = lines.compactMap(CallLogEntry.init)
+        var groups: [Group] = []
+        for entry in entries {
+            let index = groups.firstIndex { $0.load == entry.load } ?? groups.endIndex
+            if index == groups.endIndex { groups.append(Group(load: entry.load)) }
+            groups[index].entries.append(entry)
+        }
+        let times = entries.map { min(max($0.milliseconds, 0), Self.largestTime) }
+        (self.groups, count) = (groups, entries.count)
+        range = (times.min() ?? 0)...(times.max() ?? 0)
     }
 
-    var isEmpty: Bool { events.isEmpty }
+    var isEmpty: Bool { count == 0 }
 
-    /// One `<svg>` element. Its content comes from the plugin, and is escaped.
-    package var svg: String {
-        // A plugin may have overwritten the log, so the times may be out of order.
-        let times = events.map(\.milliseconds)
-        guard let first = times.min(), let last = times.max() else { return "" }
-        let span = max(last - first, 0.001)
-        let laneHeight = Double(lanes.count) * Self.laneHeight
-        let height = laneHeight + Double(events.count) * Self.rowHeight + 24
-        var lines = [
-            #"<svg viewBox="0 0 \#(Int(Self.labelWidth + Self.width + 20)) \#(Int(height))" role="img" aria-label="Events by lane">"#
-        ]
-        for (index, lane) in lanes.enumerated() {
-            let y = Double(index) * Self.laneHeight + 18
-            lines.append(#"<text x="0" y="\#(Self.text(y))">\#(HTMLEscaping.escaped(lane))</text>"#)
-            lines.append(
-                #"<line class="lane" x1="\#(Self.text(Self.labelWidth))" x2="\#(Self.text(Self.labelWidth + Self.width))" y1="\#(Self.text(y - 4))" y2="\#(Self.text(y - 4))"/>"#
-            )
+    /// One `<figure>`. Its content comes from the plugin, and is escaped.
+    var figure: String {
+        let legend = Kind.allCases.map { kind in
+            #"<li><svg class="key" viewBox="-6 -6 12 12" width="12" height="12" aria-hidden="true">\#(shape(kind))</svg> \#(kind.meaning)</li>"#
         }
-        for (index, event) in events.enumerated() {
-            let x = Self.labelWidth + (event.milliseconds - first) / span * Self.width
-            let lane = Double(lanes.firstIndex(of: event.lane) ?? 0) * Self.laneHeight + 14
-            let kind = event.kind.rawValue
-            let words = HTMLEscaping.escaped(event.words)
-            let time = Self.text(event.milliseconds)
-            lines.append(
-                #"<circle class="\#(kind)" cx="\#(Self.text(x))" cy="\#(Self.text(lane))" r="4"><title>\#(time) ms \#(words)</title></circle>"#
-            )
-            let row = laneHeight + Double(index) * Self.rowHeight + 20
-            lines.append(#"<text class="row \#(kind)" x="0" y="\#(Self.text(row))">\#(time) ms</text>"#)
-            lines.append(
-                #"<text class="row \#(kind)" x="\#(Self.text(Self.labelWidth))" y="\#(Self.text(row))">\#(HTMLEscaping.escaped(event.lane))  \#(words)</text>"#
-            )
+        return """
+            <figure class="calls">
+            <figcaption>The last \(ValueFormatting.count(count, "call")) between the runner and the plugin, by load and thread. The axis begins with the first of them; the list has the times since the start of the check.</figcaption>
+            <ul class="legend">\(legend.joined())</ul>
+            <div class="scroll" tabindex="0" role="group" aria-label="Picture of the calls">\(svg)</div>
+            <details><summary>List of the calls</summary>
+            <div class="scroll">\(table)</div>
+            </details>
+            </figure>
+            """
+    }
+
+    /// For a reader that does not see the picture, the list below it has the same content.
+    var svg: String {
+        let span = max(range.upperBound - range.lowerBound, 0.001)
+        let laneCount = groups.reduce(0) { $0 + $1.threads.count }
+        let height = Self.axisHeight + Double(laneCount) * Self.laneHeight + 4
+        var lines = [
+            #"<svg viewBox="0 0 \#(Int(Self.labelWidth + Self.width + 40)) \#(Int(height))" role="img" aria-label="Calls by load and thread; the list below has them as text">"#
+        ]
+        for tick in TimeAxis(to: span).ticks {
+            let x = text(Self.labelWidth + tick.milliseconds / span * Self.width)
+            lines.append(#"<line class="grid" x1="\#(x)" x2="\#(x)" y1="\#(text(Self.axisHeight - 4))" y2="\#(text(height))"/>"#)
+            lines.append(#"<text class="axis" x="\#(x)" y="12" text-anchor="middle">+\#(tick.label)</text>"#)
+        }
+        var y = Self.axisHeight + Self.laneHeight / 2
+        for group in groups {
+            for thread in group.threads {
+                lines.append(#"<text x="0" y="\#(text(y + 4))">\#(HTMLEscaping.escaped("\(group.title), thread \(thread)"))</text>"#)
+                lines.append(
+                    #"<line class="lane" x1="\#(text(Self.labelWidth))" x2="\#(text(Self.labelWidth + Self.width))" y1="\#(text(y))" y2="\#(text(y))"/>"#
+                )
+                for entry in group.entries where entry.thread == thread {
+                    let time = min(max(entry.milliseconds, 0), Self.largestTime)
+                    let x = text(Self.labelWidth + (time - range.lowerBound) / span * Self.width)
+                    lines.append(
+                        #"<g transform="translate(\#(x),\#(text(y)))">\#(shape(Kind(entry)))<title>\#(text(time)) ms \#(HTMLEscaping.escaped(entry.words))</title></g>"#
+                    )
+                }
+                y += Self.laneHeight
+            }
         }
         return (lines + ["</svg>"]).joined(separator: "\n")
     }
 
-    /// A number with three decimals, and always a decimal point.
-    private static func text(_ number: Double) -> String {
-        let thousandths = Int((number * 1000).rounded())
-        let fraction = String(abs(thousandths) % 1000)
-        return "\(thousandths / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    private var table: String {
+        let bodies = groups.map { group in
+            let rows = group.entries.map { entry in
+                let time = text(min(max(entry.milliseconds, 0), Self.largestTime))
+                return
+                    #"<tr><td class="number">\#(time)</td><td class="number">\#(HTMLEscaping.escaped(String(entry.thread)))</td><td><code>\#(HTMLEscaping.escaped(entry.words))</code></td></tr>"#
+            }
+            return #"<tbody><tr><th colspan="3" scope="rowgroup">\#(group.title)</th></tr>"# + rows.joined(separator: "\n") + "</tbody>"
+        }
+        return """
+            <table><thead><tr><th scope="col" class="number">Time (ms)</th><th scope="col" class="number">Thread</th><th scope="col">Call</th></tr></thead>
+            \(bodies.joined(separator: "\n"))
+            </table>
+            """
     }
+
+    private func shape(_ kind: Kind) -> String { #"<path class="\#(kind.rawValue)" d="\#(kind.path)"/>"# }
+
+    /// A number with three decimals, and always a decimal point.
+    private func text(_ number: Double) -> String {
+        let thousandths = Int((number * 1000).rounded())
+        return "\(thousandths / 1000).\(String(abs(thousandths) % 1000 + 1000).dropFirst())"
+    }
+
+    static let style = """
+        .calls .scroll > svg { width: 100%; min-width: 44rem; } .calls .lane { stroke: var(--line); } .calls tbody th { font-weight: 600; padding-top: .6rem; }
+        .calls table { width: auto; min-width: 60%; } .calls td { border: 0; padding: .05rem .6rem; }
+        path.call { fill: var(--good); } path.return { fill: none; stroke: var(--good); stroke-width: 1.5; } path.event { fill: var(--odd); }
+        .key { vertical-align: -1px; }
+        """
 }

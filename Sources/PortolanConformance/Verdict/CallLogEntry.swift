@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A line of the call log: `1.234 ms  thread 42  → run`.
+/// A line of the call log: `1.234 ms  thread 42  load 1  → run`, or without `load 1`.
 struct CallLogEntry: Sendable {
     let milliseconds: Double
     let thread: Substring
+    /// The number of the load in its check, from 1; `nil` if the call belongs to no load.
+    let load: Int?
     /// A plugin function that is called (`→ run`, and with a URL `→ make tide://…`) or returns (`← run`), or a function
     /// that the plugin calls (`did_load`).
     let words: String
@@ -12,7 +14,14 @@ struct CallLogEntry: Sendable {
         let parts = line.split(separator: " ", maxSplits: 4)
         guard parts.count == 5, parts[1] == "ms", parts[2] == "thread", let time = Double(parts[0]), time.isFinite
         else { return nil }
-        (milliseconds, thread, words) = (time, parts[3], String(parts[4].drop { $0 == " " }))
+        (milliseconds, thread) = (time, parts[3])
+        let rest = parts[4].drop { $0 == " " }
+        let load = rest.split(separator: " ", maxSplits: 2)
+        if load.count == 3, load[0] == "load", let number = Int(load[1]), number > 0 {
+            (self.load, words) = (number, String(load[2].drop { $0 == " " }))
+        } else {
+            (self.load, words) = (nil, String(rest))
+        }
     }
 
     var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2).prefix { $0 != " " } : nil }

@@ -2,6 +2,7 @@
 
 import Foundation
 import PortolanConformance
+import ServerSupport
 import TestThreads
 import Testing
 
@@ -205,6 +206,25 @@ import Testing
         #expect(outcome.text.contains(#"<details class="failed" id="FLOW-06" open>"#))
         #expect(outcome.text.contains("<svg ") && outcome.text.contains("→ run") && outcome.text.contains("--filter FLOW-06</code>"))
         for word in ["<script", "http:", "https:", "url(", "@import"] { #expect(!outcome.text.contains(word), "\(word)") }
+    }
+
+    /// Each link within the page leads somewhere, categories have their titles, and nothing disturbs the browser.
+    @Test(arguments: [("FLOW_06", "FLOW,CANCEL"), ("good", "DESC,FLOW")])
+    func htmlReportOpensInABrowser(subject name: String, rules: String) throws {
+        let program = try Program()
+        let outcome = try program.run("check", subject(name), "--filter", rules, "--format", "html")
+        try program.makeFile("report.html", outcome.text)
+        let page = try HeadlessBrowser(in: program.folder).open(program.folder.appendingPathComponent("report.html"))
+        #expect(page.consoleLines.isEmpty, "\(page.consoleLines)")
+        #expect(page.brokenLinks.isEmpty, "\(page.brokenLinks)")
+        let ids = Set(page.values(of: "id"))
+        #expect(ids.isSuperset(of: ["categories", "checks", "rules", "rule-FLOW-06", "rules-FLOW"]))
+        #expect(page.document.contains(##"<a href="#rules-FLOW">Pause and resume</a>"##))
+        guard name == "FLOW_06" else { return #expect(!ids.contains("findings")) }
+        #expect(ids.contains("findings") && page.document.contains(##"<a href="#rule-FLOW-06">FLOW-06</a>"##))
+        for text in ["the runner calls the plugin", ">+0 ms<", "Load 1, thread ", #"scope="rowgroup">Load 1<"#] {
+            #expect(page.document.contains(text), "\(text)")
+        }
     }
 
     @Test func repeatedChecksAreCounted() throws {

@@ -72,53 +72,56 @@ import Testing
     @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func credentialsAreLeftOut(_ name: String) throws {
         let url = try servers.url(.nginxHTTP, "/private/secret.txt")
         let named = url.replacingOccurrences(of: "://", with: "://\(servers.user):\(servers.password)@")
-        let outcome = try program.run("get", "--trace", name, "-H", "Authorization: Basic bm86bm8=", "-H", "Cookie: id=hidden", named)
+        let outcome = try program.run("get", "--trace", name, "-H", "Authorization: Basic bm86bm8=", "-H", "Cookie: id=concealed", named)
         let text = try #require(program.contents(of: name))
         #expect(outcome.status == 0 || outcome.status == 67, "\(outcome.errors)")
-        #expect(!text.contains(servers.password) && !text.contains("bm86bm8=") && !text.contains("id=hidden"))
+        #expect(!text.contains(servers.password) && !text.contains("bm86bm8=") && !text.contains("id=concealed"))
         #expect(text.contains("/private/secret.txt"))
     }
 
     /// Also covers URLs that the loader follows, and malformed URLs that a lenient parser accepts.
     @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func passwordsAndSecretsAreLeftOut(_ name: String) throws {
         let fields = [
-            "Content-Location: //us er:hidden1@h/", "Refresh: 0;url=http:/u:hidden2@h/",
-            "Link: <http:u:hidden3@h/>; rel=a, <//a\"b:hidden4@h>",
-            "X-A: HTTP:\\\\u\t:hidden5@h", "X-Auth-Token: hidden6", "Set-Cookie: id=hidden7",
+            "Content-Location: //us er:concealed1@h/", "Refresh: 0;url=http:/u:concealed2@h/",
+            "Link: <http:u:concealed3@h/>; rel=a, <//a\"b:concealed4@h>",
+            "X-A: HTTP:\\\\u\t:concealed5@h", "X-Auth-Token: concealed6", "Set-Cookie: id=concealed7",
         ]
         let server = try ScriptedServer { connection in
             connection == 0
-                ? ScriptedServer.response("302 Found", ["Location: //us er:hidden8@127.0.0.1/?token=hidden9"])
-                : ScriptedServer.response("200 OK", fields, #"{"password":"hidden10"}"#)
+                ? ScriptedServer.response("302 Found", ["Location: //us er:concealed8@127.0.0.1/?token=concealed9"])
+                : ScriptedServer.response("200 OK", fields, #"{"password":"concealed10"}"#)
         }
         let arguments = [
-            "get", "-H", "X-Api-Key: hidden11", "--max-redirects", "0", server.url("/a?session=hidden12"), server.url("/b"), "--trace",
+            "get", "-H", "X-Api-Key: concealed11", "--max-redirects", "0", server.url("/a?session=concealed12"), server.url("/b"),
+            "--trace",
             name,
         ]
         let outcome = try program.run(arguments + ["-v"])
         #expect(outcome.status == 47, "\(outcome.errors)")
         let text = try #require(program.contents(of: name))
-        #expect(!text.contains("hidden"), "\(text)")
+        #expect(!text.contains("concealed"), "\(text)")
         #expect(
-            !outcome.errors.contains { $0.contains("hidden1@") || $0.contains("hidden2") || $0.contains("hidden8") }, "\(outcome.errors)")
+            !outcome.errors.contains { $0.contains("concealed1@") || $0.contains("concealed2") || $0.contains("concealed8") },
+            "\(outcome.errors)")
         _ = try program.run(arguments + ["--keep-secrets"])
         let kept = try #require(program.contents(of: name))
-        #expect(!["hidden1@", "hidden2", "hidden3", "hidden4", "hidden5", "hidden8"].contains(where: kept.contains))
-        if name == "loads.har" { #expect(["hidden6", "hidden7", "hidden11", "hidden12"].allSatisfy(kept.contains)) }
+        #expect(!["concealed1@", "concealed2", "concealed3", "concealed4", "concealed5", "concealed8"].contains(where: kept.contains))
+        if name == "loads.har" { #expect(["concealed6", "concealed7", "concealed11", "concealed12"].allSatisfy(kept.contains)) }
     }
 
     /// Covers file names, and URLs that are encoded in the path of another URL.
     @Test func passwordsInFileNamesAndEncodedURLsAreLeftOut() throws {
         for disposition in [
-            #"filename="http://u:hidden@h""#, #"filename="postgres:\\/\\/u:hidden@h""#, "filename*=utf-8''http%3A%2F%2Fu%3Ahidden%40h",
+            #"filename="http://u:concealed@h""#, #"filename="postgres:\\/\\/u:concealed@h""#,
+            "filename*=utf-8''http%3A%2F%2Fu%3Aconcealed%40h",
         ] {
             let server = try ScriptedServer(
-                ScriptedServer.response("302 Found", ["Location: /a/http%3A%2F%2Fu%3Ahidden%40h%2F"]),
+                ScriptedServer.response("302 Found", ["Location: /a/http%3A%2F%2Fu%3Aconcealed%40h%2F"]),
                 ScriptedServer.response("200 OK", ["Content-Disposition: attachment; \(disposition)"], "x"))
-            let outcome = try program.run("get", "--json", "--trace", "loads.json", server.url("/http%3A%2F%2Fu%3Ahidden%40h"))
-            #expect(outcome.status == 0 && !outcome.text.contains("hidden"), "\(outcome)")
+            let outcome = try program.run("get", "--json", "--trace", "loads.json", server.url("/http%3A%2F%2Fu%3Aconcealed%40h"))
+            #expect(outcome.status == 0 && !outcome.text.contains("concealed"), "\(outcome)")
             let text = try #require(program.contents(of: "loads.json"))
-            #expect(!text.contains("hidden") && text.contains("content-disposition"), "\(text)")
+            #expect(!text.contains("concealed") && text.contains("content-disposition"), "\(text)")
         }
     }
 
@@ -211,11 +214,25 @@ import Testing
         #expect(try abs(format.parse(began).timeIntervalSince(before)) < 60)
     }
 
-    @Test func htmlTraceShowsEachLoad() throws {
-        #expect(try program.run("get", "--trace", "loads.html", "data:,%3Cscript%3E", "data:none").status == 3)
+    @Test func htmlTraceIsAWaterfall() throws {
+        let server = try ScriptedServer { connection in
+            connection == 0
+                ? ScriptedServer.response("302 Found", ["Location: /next", "X-Note: <script>alert(1)</script>", "Connection: close"])
+                : ScriptedServer.response("200 OK", ["Content-Type: text/plain", "Connection: close"], "body")
+        }
+        let arguments = ["get", "--trace", "loads.html", server.url("/first"), "data:,%3Cscript%3E", "data:none"]
+        #expect(try program.run(arguments).status == 3)
         let text = try #require(program.contents(of: "loads.html"))
-        #expect(text.components(separatedBy: "<svg ").count == 3 && text.contains("response  failed: "))
         #expect(!text.contains("<script") && text.hasSuffix("</html>\n"))
+        let page = try HeadlessBrowser(in: program.folder).open(program.folder.appendingPathComponent("loads.html"))
+        #expect(page.consoleLines.isEmpty, "\(page.consoleLines)")
+        #expect(page.document.components(separatedBy: #"<div class="track""#).count == 5)
+        for words in [
+            "4 requests in 3 loads, ", "Redirect to http://127.0.0.1", "Response: 302 Found", "&lt;script&gt;alert(1)",
+            "Details of request 4", "✕ failed", "text/plain", "Connect",
+        ] {
+            #expect(page.document.contains(words), "\(words)")
+        }
     }
 
     @Test func fileNameSelectsTheFormat() throws {

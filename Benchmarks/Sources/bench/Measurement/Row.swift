@@ -30,6 +30,9 @@ struct Row: Sendable {
 
 /// The unit of a row's values, which are processor time or memory.
 enum Unit: String, Sendable {
+    /// Whether a larger value is better.
+    var isRate: Bool { self == .gigabytesPerSecond }
+
     case gigabytesPerSecond = "GB/s"
     case nanoseconds = "ns"
     case microseconds = "µs"
@@ -51,50 +54,62 @@ enum Unit: String, Sendable {
     }
 }
 
-/// The limit for the value of a row.
+/// The limits for the value of a row.
 struct Budget: Sendable {
-    let text: String
-    /// - Parameters: the value, and the values of the peers by name.
-    let isKept: @Sendable (Double, [String: Double]) -> Bool
-
-    private init(_ text: String, isKept: @escaping @Sendable (Double, [String: Double]) -> Bool) {
-        self.text = text
-        self.isKept = isKept
+    /// A value that the row must reach, or must not exceed.
+    struct Limit: Sendable {
+        let isMinimum: Bool
+        /// In the row's unit, from the values of the peers by name; `nil` if a peer that it needs is missing.
+        let value: @Sendable ([String: Double]) -> Double?
     }
 
+    let text: String
+    private let limits: [Limit]
+
+    private init(_ text: String, _ limits: [Limit]) { (self.text, self.limits) = (text, limits) }
+
+    private init(_ text: String, isMinimum: Bool, _ value: @escaping @Sendable ([String: Double]) -> Double?) {
+        self.init(text, [Limit(isMinimum: isMinimum, value: value)])
+    }
+
+    /// - Parameters: the value, and the values of the peers by name.
+    func isKept(_ value: Double, _ peers: [String: Double]) -> Bool {
+        limits.allSatisfy { limit in limit.value(peers).map { limit.isMinimum ? value >= $0 : value <= $0 } ?? false }
+    }
+
+    /// The known limits in the row's unit.
+    func limits(_ peers: [String: Double]) -> [Double] { limits.compactMap { $0.value(peers) } }
+
     /// For a row that is only informative.
-    static let none = Budget("none") { _, _ in true }
+    static let none = Budget("none", [])
 
     static func atLeast(_ limit: Double, _ unit: Unit) -> Budget {
-        Budget("≥ \(Figure.short(limit)) \(unit.rawValue)") { value, _ in value >= limit }
+        Budget("≥ \(Figure.short(limit)) \(unit.rawValue)", isMinimum: true) { _ in limit }
     }
 
     static func atMost(_ limit: Double, _ unit: Unit) -> Budget {
-        Budget("≤ \(Figure.short(limit)) \(unit.rawValue)") { value, _ in value <= limit }
+        Budget("≤ \(Figure.short(limit)) \(unit.rawValue)", isMinimum: false) { _ in limit }
     }
 
     static func atLeast(_ factor: Double, of peer: String) -> Budget {
-        Budget("≥ \(Figure.short(factor)) × \(peer)") { value, peers in peers[peer].map { value >= factor * $0 } ?? false }
+        Budget("≥ \(Figure.short(factor)) × \(peer)", isMinimum: true) { peers in peers[peer].map { factor * $0 } }
     }
 
     static func atMost(_ factor: Double, of peer: String) -> Budget {
-        Budget("≤ \(Figure.short(factor)) × \(peer)") { value, peers in peers[peer].map { value <= factor * $0 } ?? false }
+        Budget("≤ \(Figure.short(factor)) × \(peer)", isMinimum: false) { peers in peers[peer].map { factor * $0 } }
     }
 
     static func atMost(_ limit: Double, _ unit: Unit, over peer: String) -> Budget {
-        Budget("≤ \(Figure.short(limit)) \(unit.rawValue) over \(peer)") { value, peers in peers[peer].map { value - $0 <= limit } ?? false
-        }
+        Budget("≤ \(Figure.short(limit)) \(unit.rawValue) over \(peer)", isMinimum: false) { peers in peers[peer].map { $0 + limit } }
     }
 
     /// Compares the costs above those of the raw loop, which does only the unavoidable work.
     static func atMost(_ factor: Double, of peer: String, over raw: String) -> Budget {
-        Budget("over \(raw) ≤ \(Figure.short(factor)) × \(peer)") { value, peers in
-            guard let peer = peers[peer], let raw = peers[raw] else { return false }
-            return value - raw <= factor * (peer - raw)
+        Budget("over \(raw) ≤ \(Figure.short(factor)) × \(peer)", isMinimum: false) { peers in
+            guard let peer = peers[peer], let raw = peers[raw] else { return nil }
+            return raw + factor * (peer - raw)
         }
     }
 
-    func and(_ other: Budget) -> Budget {
-        Budget("\(text), \(other.text)") { [isKept] value, peers in isKept(value, peers) && other.isKept(value, peers) }
-    }
+    func and(_ other: Budget) -> Budget { Budget("\(text), \(other.text)", limits + other.limits) }
 }

@@ -11,6 +11,8 @@ struct RowResult: Codable, Sendable {
     /// The medians of the peers, by name.
     let peers: [String: Double]
     let budget: String
+    /// The limits of the budget in the row's unit, as far as the peers that it names were measured.
+    let limits: [Double]
     let within: Bool
 }
 

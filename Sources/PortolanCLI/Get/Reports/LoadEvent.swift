@@ -36,9 +36,11 @@ struct InnerReport: Equatable, Sendable {
     let method: HTTPRequest.Method
     /// 1: nested directly in the load; 2: nested in such a load; and so on.
     let depth: Int
+}
 
+extension InnerReport {
     init(_ task: LoadTask) {
-        (url, method, depth) = (task.originalRequest.url, task.originalRequest.method, task.nestingDepth)
+        self.init(url: task.originalRequest.url, method: task.originalRequest.method, depth: task.nestingDepth)
     }
 }
 

@@ -60,8 +60,8 @@ final class TraceFile: Sendable {
                 loads.flatMap(\.exchanges).lazy.map { $0.redacted(by: self.redaction) }, written: HTTPArchive.entry,
                 withoutBodies: { HTTPArchive.entry($0.withoutBodies) }, in: HTTPArchive.document)
         case .html:
-            let trace = Trace(loads: loads.map { $0.redacted(by: redaction) })
-            return try place.write(Array(TracePage.page(of: trace).utf8), isPrivate: true)
+            let page = WaterfallPage(of: Trace(loads: loads), redaction: redaction)
+            return try place.write(Array(page.text.utf8), isPrivate: true)
         }
         if let omission = file.omission { Diagnostics.warn("--trace: '\(place.path)': \(omission)") }
         try place.write(file.bytes, isPrivate: true)

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanCore
+import PortolanHTML
+import PortolanTrace
+
+/// A trace as one self-contained page, like the network panel of a browser: a row for each request and for each nested
+/// load, with bars for its phases on a common time axis. Each row opens to its phases, heads, body and events.
+struct WaterfallPage: Sendable {
+    static let (largestRowCount, largestEventCount, largestValue) = (1000, 200, 2000)
+
+    let rows: [WaterfallRow]
+    /// The number of rows beyond the limit.
+    private let leftOut: Int
+    private let loadCount: Int
+    private let lostEvents: Int
+    private let began: Double
+
+    /// - Parameter redaction: Removes what a recording must not contain.
+    init(of trace: Trace, redaction: Redaction) {
+        let origin = trace.loads.map(\.began).min() ?? 0
+        var rows: [WaterfallRow] = []
+        var leftOut = 0
+        for load in trace.loads {
+            let own = load.exchanges.map { WaterfallRow($0.redacted(by: redaction), since: origin) }
+            let all = own + Self.nested(in: load.redacted(by: redaction), since: origin)
+            // Nested loads follow the request in which they began.
+            let sorted = all.enumerated().sorted { ($0.element.start, $0.offset) < ($1.element.start, $1.offset) }.map(\.element)
+            let room = max(0, Self.largestRowCount - rows.count)
+            rows += sorted.prefix(room)
+            leftOut += max(0, sorted.count - room)
+        }
+        (self.rows, self.leftOut, began, loadCount) = (rows, leftOut, origin, trace.loads.count)
+        lostEvents = trace.loads.reduce(0) { $0 + $1.lostEvents }
+    }
+
+    private static func nested(in load: TracedLoad, since origin: Double) -> [WaterfallRow] {
+        let offset = Duration.seconds(max(0, load.began - origin))
+        var rows: [WaterfallRow] = []
+        /// The loads that have begun and not ended.
+        var open: [(inner: InnerReport, handler: String?, start: Duration)] = []
+        for event in load.events {
+            switch event.kind {
+            case .event(.innerBegan(let inner, let handler)): open.append((inner, handler, event.time))
+            case .event(.innerEnded(let inner, let bytes, let error)):
+                let begin = open.lastIndex { $0.inner == inner }.map { open.remove(at: $0) }
+                rows.append(
+                    WaterfallRow(
+                        inner, handler: begin?.handler, from: offset + (begin?.start ?? event.time), to: offset + event.time, bytes: bytes,
+                        error: error))
+            default: break
+            }
+        }
+        return rows
+            + open.map { WaterfallRow($0.inner, handler: $0.handler, from: offset + $0.start, to: nil, bytes: nil, error: nil) }
+    }
+
+    // MARK: Markup
+
+    var text: String {
+        let span = max((rows.map(\.end).max() ?? .zero) / .milliseconds(1), 0.001)
+        let body = """
+            <header>
+            <h1>Loads</h1>
+            <p>\(HTMLEscaping.escaped(summary(span)))</p>
+            </header>
+            <main>
+            <ul class="legend">\(WaterfallRow.Phase.allCases.map { #"<li><span class="key \#($0.rawValue)"></span> \#($0.meaning)</li>"# }.joined())</ul>
+            \(table(span))
+            </main>
+            """
+        return HTMLPage.text(title: "Loads", style: Self.style, body: body)
+    }
+
+    private func summary(_ span: Double) -> String {
+        let bytes = rows.filter { $0.depth == 0 }.reduce(Int64(0)) { sum, row in
+            let (next, isOver) = sum.addingReportingOverflow(row.bodyBytes ?? 0)
+            return isOver ? .max : next
+        }
+        var text =
+            "\(count(rows.count { $0.depth == 0 } + leftOut, "request")) in \(count(loadCount, "load")), \(size(bytes)) of bodies, "
+            + "\(TimeAxis.number((span * 10).rounded() / 10)) ms. Started \(began.timestamp)."
+        if leftOut > 0 { text += " \(count(leftOut, "row")) beyond the first \(Self.largestRowCount) are left out." }
+        if lostEvents > 0 { text += " \(count(lostEvents, "event")) were not recorded." }
+        return text
+    }
+
+    private func table(_ span: Double) -> String {
+        let axis = TimeAxis(to: span, most: 5)
+        let step = axis.ticks.count > 1 ? axis.ticks[1].milliseconds / span * 100 : 100
+        let labels = axis.ticks.map { #"<span style="left:\#(TimeAxis.number($0.milliseconds / span * 100))%">\#($0.label)</span>"# }
+        return """
+            <table class="waterfall" style="--step:\(TimeAxis.number(step))%">
+            <caption class="offscreen">Requests and nested loads, in order of their start. The details of each follow in the row below it.</caption>
+            <thead><tr><th scope="col">Request</th><th scope="col">Status</th><th scope="col" class="wide">Protocol</th><th scope="col" class="wide">Type</th><th scope="col" class="number">Size</th><th scope="col" class="number">Time</th><th scope="col" class="chart"><span class="offscreen">Phases</span><div class="axis" aria-hidden="true">\(labels.joined())</div></th></tr></thead>
+            \(rows.enumerated().map { body($0.element, number: $0.offset + 1, span) }.joined(separator: "\n"))
+            </table>
+            """
+    }
+
+    private func body(_ row: WaterfallRow, number: Int, _ span: Double) -> String {
+        let indent = row.depth > 0 ? #" style="padding-left:\#(min(row.depth, 8) * 14 + 10)px""# : ""
+        let nested = row.depth > 0 ? #"<span class="note">nested </span>"# : ""
+        let bars = row.bars.map { bar in
+            let (left, width) = (bar.start / .milliseconds(1) / span * 100, bar.length / .milliseconds(1) / span * 100)
+            return
+                #"<span class="bar \#(bar.phase.rawValue)" style="left:\#(TimeAxis.number(left))%;width:\#(TimeAxis.number(width))%"></span>"#
+        }
+        let words = row.bars.map { "\($0.phase.title) \($0.length.milliseconds) ms" }.joined(separator: ", ")
+        return """
+            <tbody\(row.isFailure ? #" class="failure""# : "")>
+            <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(value(row.url))</span></th>\
+            <td>\(row.isFailure ? "✕ " : "")\(row.status.map(HTMLEscaping.escaped) ?? "–")</td>\
+            <td class="wide">\(row.networkProtocol.map(HTMLEscaping.escaped) ?? "–")</td><td class="wide">\(row.mimeType.map(value) ?? "–")</td>\
+            <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.time.milliseconds) ms</td>\
+            <td class="chart"><div class="track" role="img" aria-label="Starts at \(row.start.milliseconds) ms: \(words)">\(bars.joined())</div></td></tr>
+            <tr class="more"><td colspan="7"><details><summary>Details of request \(number)</summary>
+            \(details(of: row))
+            </details></td></tr>
+            </tbody>
+            """
+    }
+
+    private func details(of row: WaterfallRow) -> String {
+        var parts: [String] = []
+        if let note = row.note { parts.append("<p>\(value(note))</p>") }
+        if let connection = row.connection { parts.append("<p>\(value(connection))</p>") }
+        let phases = row.bars.map {
+            #"<tr><th scope="row"><span class="key \#($0.phase.rawValue)"></span> \#($0.phase.title)</th><td class="number">\#($0.start.milliseconds)</td><td class="number">\#($0.length.milliseconds)</td></tr>"#
+        }
+        parts.append(
+            """
+            <table><caption class="offscreen">Phases</caption>
+            <thead><tr><th scope="col">Phase</th><th scope="col" class="number">Start (ms)</th><th scope="col" class="number">Length (ms)</th></tr></thead>
+            <tbody>\(phases.joined())</tbody></table>
+            """)
+        if row.depth == 0 {
+            parts.append(head("Request fields of the caller", row.requestFields))
+            parts += row.heads.prefix(Self.largestEventCount).map { head("Response: \($0.title)", $0.fields) }
+        }
+        parts.append(curve(row.throughput))
+        if !row.events.isEmpty { parts.append(events(row.events)) }
+        return parts.filter { !$0.isEmpty }.joined(separator: "\n")
+    }
+
+    private func head(_ title: String, _ fields: [FieldList.Pair]) -> String {
+        guard !fields.isEmpty else { return "<p>\(value(title)): no fields.</p>" }
+        let lines = fields.prefix(Self.largestEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
+        let rest = fields.count - lines.count
+        return """
+            <details><summary>\(value(title))</summary><dl class="fields">\(lines.joined())</dl>\
+            \(rest > 0 ? "<p>\(count(rest, "field")) more.</p>" : "")</details>
+            """
+    }
+
+    private func events(_ events: [WaterfallRow.Event]) -> String {
+        let half = Self.largestEventCount / 2
+        let isLong = events.count > Self.largestEventCount
+        let shown = isLong ? Array(events.prefix(half) + events.suffix(half)) : events
+        var lines = shown.map { #"<tr><td class="number">\#($0.time.milliseconds)</td><td>\#(value($0.text))</td></tr>"# }
+        if isLong { lines.insert("<tr><td></td><td>\(count(events.count - shown.count, "event")) not shown</td></tr>", at: half) }
+        return """
+            <details><summary>Events</summary><table class="events"><thead><tr><th scope="col" class="number">Time (ms)</th>\
+            <th scope="col">Event</th></tr></thead><tbody>\(lines.joined(separator: "\n"))</tbody></table></details>
+            """
+    }
+
+    private func curve(_ throughput: Throughput) -> String {
+        guard let largest = throughput.largest, let average = throughput.average, largest > 0 else { return "" }
+        let (width, height) = (600.0, 60.0)
+        let step = width / Double(throughput.rates.count)
+        var path = "M0,\(Int(height))"
+        for (index, rate) in throughput.rates.enumerated() {
+            let y = TimeAxis.number(height - rate / largest * height)
+            path += " L\(TimeAxis.number(Double(index) * step)),\(y) L\(TimeAxis.number(Double(index + 1) * step)),\(y)"
+        }
+        let words =
+            "\(size(throughput.bytes)) in \((throughput.end - throughput.start).milliseconds) ms, \(size(Int64(average)))/s on average, "
+            + "\(size(Int64(largest)))/s at most"
+        return """
+            <figure><figcaption>Throughput of the body: \(words)</figcaption>
+            <svg class="curve" viewBox="0 0 600 60" preserveAspectRatio="none" role="img" aria-label="Throughput: \(words)"><path d="\(path) L600,60 Z"/></svg></figure>
+            """
+    }
+
+    private func value(_ text: String) -> String {
+        guard text.unicodeScalars.count > Self.largestValue else { return HTMLEscaping.escaped(text) }
+        return HTMLEscaping.escaped(String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.largestValue)))) + " …"
+    }
+
+    private func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
+    private func size(_ bytes: Int64) -> String { ProgressBar.size(Double(bytes)) }
+
+    private static let style = """
+        :root { --queue: #8c959f; --name: #0a7f83; --connect: #b35900; --tls: #8250df; --send: #57606a; --wait: #1a7f37; --body: #0969da; --nested: #8c959f; }
+        @media (prefers-color-scheme: dark) { :root { --queue: #6e7681; --name: #39c5cf; --connect: #f0883e; --tls: #bc8cff; --send: #8b949e; --wait: #3fb950; --body: #58a6ff; --nested: #6e7681; } }
+        body { max-width: 90rem; }
+        .key { display: inline-block; width: 1em; height: .7em; border-radius: 2px; }
+        .waterfall > thead th, .waterfall > tbody > tr:first-child > td { white-space: nowrap; overflow-wrap: normal; }
+        .waterfall > thead th { vertical-align: bottom; } .waterfall > tbody > tr:first-child > * { border-bottom: 0; padding-bottom: 0; }
+        .url { font-family: ui-monospace, monospace; font-size: .92em; }
+        .chart { width: 40%; min-width: 9rem; } .axis { position: relative; height: 1.3em; font-size: .8rem; font-weight: normal; }
+        .axis span { position: absolute; white-space: nowrap; overflow-wrap: normal; padding-left: 3px; border-left: 1px solid var(--line); }
+        .axis span:last-child:not(:first-child) { transform: translateX(-100%); border-left: 0; border-right: 1px solid var(--line); padding: 0 3px 0 0; }
+        .track { position: relative; height: 1.1em; margin-top: .2em;
+          background: repeating-linear-gradient(to right, var(--line) 0 1px, transparent 1px var(--step)); }
+        .bar { position: absolute; top: 15%; height: 70%; min-width: 2px; }
+        .queue { background: var(--queue); } .name { background: var(--name); } .connect { background: var(--connect); } .tls { background: var(--tls); }
+        .send { background: var(--send); } .wait { background: var(--wait); } .body { background: var(--body); }
+        .nested { background: repeating-linear-gradient(45deg, var(--nested) 0 3px, transparent 3px 6px); }
+        .failure > tr:first-child > td:nth-of-type(1) { color: var(--bad); font-weight: 600; }
+        .more > td { padding-top: 0; } .more details { border: 0; padding: 0; margin: 0; } .more summary { color: var(--dim); font-size: .85rem; }
+        .more details details { margin: .5rem 0; } .more table { width: auto; } .more table td, .more table th { border: 0; padding: .05rem .8rem .05rem 0; }
+        .fields dt { font-family: ui-monospace, monospace; font-size: .85rem; } .fields dd { font-family: ui-monospace, monospace; font-size: .85rem; }
+        .curve { width: 100%; max-width: 600px; height: 60px; background: var(--panel); } .curve path { fill: var(--body); }
+        @media (max-width: 50rem) { .axis span:not(:first-child):not(:last-child), .wide { display: none; } .waterfall > thead th:first-child { min-width: 7rem; } th, td { padding: .25rem .3rem; }
+          .fields { grid-template-columns: 1fr; } }
+        """
+}
+
+extension WaterfallRow.Phase {
+    fileprivate var title: String {
+        switch self {
+        case .queue: "Queue"
+        case .name: "DNS"
+        case .connect: "Connect"
+        case .tls: "TLS"
+        case .send: "Send"
+        case .wait: "Wait"
+        case .body: "Body"
+        case .nested: "Nested load"
+        }
+    }
+
+    fileprivate var meaning: String {
+        switch self {
+        case .queue: "Queue: until a connection is free"
+        case .name: "DNS"
+        case .connect: "Connect"
+        case .tls: "TLS, with a proxy's tunnel"
+        case .send: "Send"
+        case .wait: "Wait for the first byte"
+        case .body: "Body"
+        case .nested: "Nested load"
+        }
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanCore
+import PortolanTrace
+
+/// One row of the waterfall: a request, or a load nested in one. Values that nobody recorded are `nil`.
+struct WaterfallRow: Sendable {
+    enum Phase: String, CaseIterable, Sendable {
+        case queue, name, connect, tls, send, wait, body, nested
+    }
+
+    struct Bar: Equatable, Sendable {
+        let phase: Phase
+        /// Relative to the start of the page's first load.
+        let start, length: Duration
+    }
+
+    var method, url: String
+    /// 0 for a request of the command's own load; 1 for a load nested in it; and so on.
+    var depth = 0
+    /// Relative to the start of the page's first load.
+    var start: Duration
+    var bars: [Bar] = []
+    /// For example `200`, `302`, `failed`, `incomplete`.
+    var status: String?
+    var isFailure = false
+    /// The message of a failure, or what became of the request, for example `The request was sent again.`
+    var note: String?
+    var mimeType: String?
+    /// By its ALPN identifier, for example `h2`.
+    var networkProtocol: String?
+    /// For example `new connection to 127.0.0.1:443, TLSv1.3 resumed`.
+    var connection: String?
+    /// The bytes of the body as the caller receives them, after decoding.
+    var bodyBytes: Int64?
+    var requestFields: [FieldList.Pair] = []
+    /// The heads of the responses in order: interim responses too.
+    var heads: [Head] = []
+    var events: [Event] = []
+    var throughput = Throughput([])
+
+    struct Head: Sendable {
+        let title: String
+        let fields: [FieldList.Pair]
+    }
+
+    /// An event, or a run of pieces of the body.
+    struct Event: Equatable, Sendable {
+        /// Relative to the start of the row.
+        let time: Duration
+        let text: String
+    }
+
+    var end: Duration { bars.last.map { $0.start + $0.length } ?? start }
+    var time: Duration { end - start }
+}
+
+extension WaterfallRow {
+    /// - Parameter origin: The start of the page's first load, in seconds since 1970.
+    init(_ exchange: Exchange, since origin: Double) {
+        let start = Duration.seconds(max(0, exchange.began - origin))
+        self.init(method: exchange.method.rawValue, url: exchange.url.redacted, start: start)
+        bars = Self.bars(of: exchange, from: start)
+        status = exchange.response?.status.map { "\($0.code)" }
+        mimeType = exchange.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
+        if let report = exchange.timings?.report {
+            networkProtocol = report.networkProtocol
+            connection = Self.words(report)
+        }
+        bodyBytes = exchange.response == nil ? nil : Int64(clamping: exchange.payload.count)
+        requestFields = FieldList(exchange.fields).pairs
+        note =
+            exchange.wasRepeated
+            ? "The request was sent again after this response." : exchange.redirect.map { "Redirect to \($0.redacted)" }
+        var fold = EventFold()
+        for moment in exchange.moments {
+            switch moment.event {
+            case .interim(let response):
+                heads.append(Head(title: Self.title(response), fields: FieldList(response.fields).pairs))
+                fold.add("interim response \(response.status?.code ?? 0)", at: moment.time)
+            case .response(let response):
+                heads.append(Head(title: Self.title(response), fields: FieldList(of: response).pairs))
+                fold.add("response", at: moment.time)
+            case .redirect(_, let response):
+                heads.append(Head(title: Self.title(response), fields: FieldList(of: response).pairs))
+                fold.add("redirect", at: moment.time)
+            case .data(_, let count): fold.add(piece: count, at: moment.time)
+            case .trailers(let fields):
+                heads.append(Head(title: "Trailers", fields: FieldList(fields).pairs))
+                fold.add("trailers", at: moment.time)
+            case .finished: fold.add("finished", at: moment.time)
+            case .failed(let error):
+                (isFailure, note) = (true, error.description)
+                status = status ?? "failed"
+                fold.add("failed: \(error.name)", at: moment.time)
+            case .brokenOff(let reason):
+                (isFailure, note) = (true, reason)
+                status = status ?? "incomplete"
+                fold.add("not recorded to its end", at: moment.time)
+            }
+        }
+        events = fold.events
+        throughput = Throughput(
+            exchange.moments.compactMap { moment in
+                if case .data(_, let count) = moment.event { (moment.time, Int64(clamping: count)) } else { nil }
+            })
+    }
+
+    /// A load nested in one of the command's.
+    init(
+        _ inner: InnerReport, handler: String?, from start: Duration, to end: Duration?, bytes: Int64?, error: LoadError?
+    ) {
+        self.init(method: inner.method.rawValue, url: inner.url.redacted, depth: inner.depth, start: start)
+        bars = [Bar(phase: .nested, start: start, length: max(.zero, (end ?? start) - start))]
+        bodyBytes = bytes
+        connection = handler.map { "nested load, handler \($0)" } ?? "nested load, no handler"
+        if let error { (status, isFailure, note) = ("failed", true, error.description) }
+        if end == nil { note = "The end of this load was not recorded." }
+    }
+
+    /// The phases of the transfer; without a network, what came before the response and after it.
+    private static func bars(of exchange: Exchange, from start: Duration) -> [Bar] {
+        var bars: [Bar] = []
+        var time = start
+        func add(_ phase: Phase, _ length: Duration?) {
+            guard let length, length >= .zero else { return }
+            bars.append(Bar(phase: phase, start: time, length: length))
+            time += length
+        }
+        let end = start + exchange.end
+        guard let timings = exchange.timings else {
+            let response = exchange.moments.first { if case .response = $0.event { true } else { false } }?.time
+            add(.wait, response ?? exchange.end)
+            if response != nil { add(.body, end - time) }
+            return bars
+        }
+        add(.queue, timings.waiting)
+        add(.name, timings.nameLookUp)
+        add(.connect, timings.connecting)
+        add(.tls, timings.securing)
+        add(.send, timings.sending)
+        add(.wait, timings.answering)
+        add(.body, timings.receiving)
+        // A load that ended within a phase: the rest belongs to the phase that follows the last complete one.
+        if timings.receiving == nil, end > time {
+            add(timings.answering != nil ? .body : timings.sending != nil ? .wait : .queue, end - time)
+        }
+        return bars
+    }
+
+    private static func title(_ response: Response) -> String {
+        guard let status = response.status else { return "Response without a status" }
+        return "\(status.code) \(status.reasonPhrase)"
+    }
+
+    private static func words(_ report: TransferReport) -> String {
+        let tls = report.tlsVersion.map { report.isTLSResumed ? "\($0) resumed" : $0 }
+        let proxyTLS = report.proxyTLSVersion.map { " (\($0)\(report.isProxyTLSResumed ? " resumed" : ""))" } ?? ""
+        let address = report.remoteAddress.map { " to \($0)" } ?? ""
+        let words: [String?] = [
+            (report.isReused ? "reused connection" : "new connection") + address, tls, report.proxy.map { "proxy \($0)\(proxyTLS)" },
+            "\(report.bytesSent) bytes sent", "\(report.bytesReceived) bytes received",
+        ]
+        return words.compactMap(\.self).joined(separator: ", ")
+    }
+}
+
+/// Folds runs of body pieces into one event each.
+private struct EventFold {
+    private var closed: [WaterfallRow.Event] = []
+    private var run: (start: Duration, end: Duration, pieces: Int, bytes: Int64)?
+
+    mutating func add(_ text: String, at time: Duration) {
+        close()
+        closed.append(WaterfallRow.Event(time: time, text: text))
+    }
+
+    mutating func add(piece count: Int, at time: Duration) {
+        let count = Int64(clamping: count)
+        if let run {
+            self.run = (run.start, time, run.pieces + 1, run.bytes.addingReportingOverflow(count).overflow ? .max : run.bytes + count)
+        } else {
+            run = (time, time, 1, count)
+        }
+    }
+
+    private mutating func close() {
+        guard let run else { return }
+        let pieces = run.pieces == 1 ? "data" : "data in \(run.pieces) pieces, until \(run.end.milliseconds) ms"
+        closed.append(WaterfallRow.Event(time: run.start, text: "\(pieces), \(run.bytes) bytes"))
+        self.run = nil
+    }
+
+    var events: [WaterfallRow.Event] {
+        var fold = self
+        fold.close()
+        return fold.closed
+    }
+}
