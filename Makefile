@@ -16,7 +16,7 @@ BUILD_TESTS ?= build-tests
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -24,7 +24,7 @@ run: packages-run build plugins
 
 # Installs what the tests need, builds, and runs every test; says at its end how long each part took.
 test:
-	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests bench-test test-mutants+test-suite
+	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests tutorials bench-test test-mutants+test-suite
 
 # All but the benchmarks' tests and the mutants, as build-tests has built them; beside the mutants, for the suite alone leaves a processor idle.
 test-suite: fixtures
@@ -92,9 +92,13 @@ install: packages-install build plugins
 fixtures:
 	@$(MAKE) -s -j "$$(nproc)" -C Tests/PluginFixtures OUT=../../.build/fixtures
 
-# A package that depends on this one by URL and version, as a user's does.
+# Packages that depend on this one by URL and version, as a user's do: the example and those of the tutorials.
 embedding:
 	@scripts/embedding.sh
+
+# Does what the tutorials say with the command that build-tests has built. Their packages are part of embedding.
+tutorials: $(BUILD_TESTS)
+	@PORTOLAN="$$($(WITH_BENCHMARKS) build --show-bin-path)/portolan" scripts/tutorials.py portolan .build/tutorials
 
 # Measures Portolan beside its peers, and writes .build/bench/results.json and report.html:  make bench [BENCH="--row gzip --rounds 3"]
 # In a folder of its own, where no plugins lie beside the program.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs Examples/Embedding as a user would: the dependency is a tagged git repository, found by its URL.
+# Builds and runs Examples/Embedding and the packages of the tutorials as a user would: the dependency is a tagged git repository, found by its URL.
 # Uncommitted changes are not in it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,3 +33,4 @@ output=$(swift run --quiet --scratch-path "$scratch" --disable-dependency-cache 
 echo "Examples/Embedding, built against version $version by URL, printed:"
 echo "$output"
 [ "$output" = "$(cat expected-output.txt)" ] || { echo "Examples/Embedding printed something else than expected-output.txt" >&2; exit 1; }
+PORTOLAN_URL="file://$work/portolan.git" PORTOLAN_VERSION=$version SCRATCH=$scratch "$root/scripts/tutorials.py" swift "$work/tutorials"

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does what the tutorials say, each in an empty folder, and compares what the commands print.
+
+    scripts/tutorials.py swift|portolan FOLDER [PAGE…]
+
+Every fenced block of a page must be one of these:
+- a file: the line before it is `PATH`: and the block is its contents;
+- a change: "In `PATH`, replace", a block with the old text, "by", a block with the new text;
+- a console: commands after "$ ", each with the output that follows it. "…" alone stands for any lines, within a line for any text.
+
+`swift` runs only the commands that begin with "swift", in a package that depends on $PORTOLAN_URL, from version
+$PORTOLAN_VERSION, and builds in $SCRATCH. `portolan` runs the others, with the command $PORTOLAN.
+"""
+import os, re, shutil, subprocess, sys
+
+PAGES = ["tutorial-embed", "tutorial-protocol", "tutorial-check"]
+DOCC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Sources/Portolan/Portolan.docc")
+
+
+class Problem(Exception):
+    pass
+
+
+def blocks(text):
+    """Yields the line before each fenced block, its language, its text and its line number."""
+    lines, before, index = text.split("\n"), "", 0
+    while index < len(lines):
+        fence = re.fullmatch(r"```(\w+)", lines[index])
+        if not fence:
+            if lines[index].startswith("```"):
+                raise Problem(f"line {index + 1}: a block without a language")
+            if lines[index].strip():
+                before = lines[index].strip()
+            index += 1
+            continue
+        end = lines.index("```", index)
+        yield before, fence[1], "\n".join(lines[index + 1:end]) + "\n", index + 1
+        index, before = end + 1, ""
+
+
+def matches(expected, printed):
+    """Whether the printed lines are the expected ones."""
+    if not expected:
+        return not printed
+    if expected[0] == "…":
+        return any(matches(expected[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
+    if not printed:
+        return False
+    pattern = ".*".join(re.escape(part) for part in expected[0].split("…"))
+    return re.fullmatch(pattern, printed[0]) is not None and matches(expected[1:], printed[1:])
+
+
+def run(command, folder):
+    outcome = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600,
+        env=dict(os.environ, PWD=folder))
+    return outcome.stdout.rstrip("\n").split("\n") if outcome.stdout.strip("\n") else []
+
+
+def console(text, folder, wanted, line):
+    count = 0
+    for part in re.split(r"(?m)^\$ ", text)[1:]:
+        command, *expected = part.rstrip("\n").split("\n")
+        is_swift = command.startswith("swift ")
+        if is_swift != (wanted == "swift"):
+            continue
+        if is_swift:
+            command = re.sub(r"^(swift \w+)", rf"\1 --scratch-path '{os.environ['SCRATCH']}' --disable-dependency-cache", command)
+            command += " 2>errors" if " -q " in command + " " else ""
+        printed = run(command, folder)
+        if not matches(expected, printed):
+            errors = os.path.join(folder, "errors")
+            more = open(errors).read() if is_swift and os.path.exists(errors) else ""
+            raise Problem(f"line {line}: `{command}` printed\n" + "\n".join(printed) + more + "\ninstead of\n" + "\n".join(expected))
+        count += 1
+    return count
+
+
+def follow(page, folder, wanted):
+    """Does what the page says; returns how many commands ran."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    count, change = 0, None
+    for before, language, text, line in blocks(open(os.path.join(DOCC, f"{page}.md")).read()):
+        file, replace = re.fullmatch(r"`([^`]+)`:", before), re.fullmatch(r"In `([^`]+)`, replace", before)
+        if change:
+            if before != "by":
+                raise Problem(f"line {line}: the block after `replace` must follow 'by'")
+            place, old = change
+            change = None
+            # A command that makes the file may belong to the other run.
+            if wanted == "portolan" or os.path.exists(place):
+                contents = open(place).read()
+                if contents.count(old) != 1:
+                    raise Problem(f"line {line}: {place} has the text to replace {contents.count(old)} times")
+                open(place, "w").write(contents.replace(old, text))
+        elif replace:
+            change = (os.path.join(folder, replace[1]), text)
+        elif language == "console":
+            count += console(text, folder, wanted, line)
+        elif file:
+            place = os.path.join(folder, file[1])
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            if file[1] == "Package.swift" and wanted == "swift":
+                path = '.package(path: "../portolan")'
+                if path not in text:
+                    raise Problem(f"line {line}: Package.swift does not depend on ../portolan")
+                text = text.replace(path, f'.package(url: "{os.environ["PORTOLAN_URL"]}", from: "{os.environ["PORTOLAN_VERSION"]}")')
+            open(place, "w").write(text)
+        else:
+            raise Problem(f"line {line}: this block is no file, no change and no console")
+    return count
+
+
+def main():
+    wanted, folder, *pages = sys.argv[1:]
+    if wanted == "portolan":
+        commands = os.path.join(os.path.abspath(folder), "bin")
+        os.makedirs(commands, exist_ok=True)
+        link = os.path.join(commands, "portolan")
+        if os.path.lexists(link):
+            os.remove(link)
+        os.symlink(os.path.abspath(os.environ.pop("PORTOLAN")), link)
+        os.environ["PATH"] = commands + ":" + os.environ["PATH"]
+        os.environ["HOME"] = os.path.abspath(folder)
+    total = 0
+    for page in pages or PAGES:
+        try:
+            count = follow(page, os.path.join(os.path.abspath(folder), page), wanted)
+        except (Problem, ValueError, OSError, subprocess.SubprocessError) as problem:
+            sys.exit(f"Sources/Portolan/Portolan.docc/{page}.md: {problem}")
+        total += count
+    print(f"tutorials: {total} commands printed what the pages say")
+
+
+main()
