@@ -93,12 +93,19 @@ final class DelegateClient: ProtocolClient {
         guard let task else { return }
         var isNoted = false
         task.resetIdleTimer { isNoted = $0.note(step, at: $1) }
+        switch step {
+        case .connected: task.loader.logStep("connected", of: task)
+        case .reused: task.loader.logStep("uses an open connection", of: task)
+        case .nameFound, .secured, .requestSent, .firstByte: break
+        }
         // If the metrics have no room for a step, a slow delegate does not have to buffer it either.
         if isNoted { task.notifyDelegate(.step(step)) }
     }
 
     func didTransfer(_ report: TransferReport) {
-        task?.note { $0.note(report, at: $1, afterRedirects: redirectCount) }
+        guard let task else { return }
+        task.note { $0.note(report, at: $1, afterRedirects: redirectCount) }
+        task.loader.logStep("transferred by \(report.networkProtocol) from \(report.remoteAddress ?? "an unknown address")", of: task)
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {

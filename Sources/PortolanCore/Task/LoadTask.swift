@@ -183,8 +183,9 @@ public final class LoadTask: Sendable {
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
             interimLimit: loader.configuration.interimResponseLimit,
             next: DelegateClient(task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }),
-            observer: HandlerLoadRecord(entry: entry, loader: loader, task: self))
+            observer: HandlerLoadRecord(entry: entry, loader: loader, task: self, servesDelegate: true))
         guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
+        loader.logStep("loaded by \(entry.handler.identifier)", of: self)
         let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad)
         handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
     }
@@ -221,7 +222,7 @@ public final class LoadTask: Sendable {
     }
 
     /// The handler load has stopped delivering until the reader has room.
-    fileprivate func handlerLoadPaused() {
+    func handlerLoadPaused() {
         machine.withLock { $0.keepWhileRunning(self) }
     }
 
@@ -299,6 +300,7 @@ public final class LoadTask: Sendable {
         guard let (children, handlerLoad) = machine.withLock({ $0.ended() }) else { return }
         handlerLoad?.abandon()
         note { $0.end = $1 }
+        loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.received) bytes", of: self)
         leaveQueues()
         timer.stop()
         for child in children { child.stopLoading() }
@@ -327,6 +329,7 @@ extension LoadTask {
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
+        loader.logStep("redirected to \(request.url.redacted)", of: self)
         let time = timer.elapsed
         let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
         if wasDeferred { handlerLoad?.takeRedirect() }
@@ -411,27 +414,4 @@ extension LoadTask {
     func release(_ child: LoadTask) {
         machine.withLock { $0.release(child) }
     }
-}
-
-/// Connects a handler load to the registry's count, the loader's log and the task's delegate.
-private struct HandlerLoadRecord: HandlerLoadObserver {
-    let entry: RegisteredHandler
-    let loader: Loader
-    weak let task: LoadTask?
-
-    func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
-        loader.report(violationOf: rule, by: handler, logging: isFirst)
-    }
-
-    func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
-
-    func handlerLoadOwesDelegate() { task?.yieldDelegate() }
-
-    func handlerLoadPaused() { task?.handlerLoadPaused() }
-
-    func handlerLoadEnded() { entry.endLoad() }
-
-    func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) { task?.enterQueue(wait, handlerLoad) }
-
-    func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(handlerLoad, mayReturn: mayReturn) }
 }

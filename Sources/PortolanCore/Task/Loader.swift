@@ -11,12 +11,14 @@ public final class Loader: Sendable {
     public let handlers = ProtocolRegistry()
     /// The handlers that it shares with other loaders.
     public let sharedHandlers: ProtocolRegistry
+    private let logsSteps: Bool
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
     ///   - registry: handlers with lower precedence than the configuration's own.
     public init(configuration: Configuration, registry: ProtocolRegistry) {
         self.configuration = configuration
+        logsSteps = configuration.logger.logLevel <= .debug
         sharedHandlers = registry
         for handler in configuration.handlers.reversed() { handlers.register(handler) }
     }
@@ -40,6 +42,9 @@ public final class Loader: Sendable {
         /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has its own lower limit for each response.
         public var interimResponseLimit = 128
         public var clock: any LoadClock = SystemClock.shared
+        /// Receives violations of the contract and plugins that can't be loaded, as warnings. If its level is `debug`
+        /// when the loader is made, also the steps of each load: handler, connection, transfer, redirect and end.
+        /// Passwords in URLs are left out.
         public var logger = Logger(label: "org.portolan.loader")
         /// Receives each violation of the contract, also those after a load's end, which cannot fail the load. Any
         /// thread. The logger records the first violation of each load, and one line with the number of the others when
@@ -125,6 +130,12 @@ public final class Loader: Sendable {
     func report(_ error: LoadError, of deferred: LazyHandlers) {
         let level: Logger.Level = deferred.isNews(error) ? .warning : .debug
         configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
+    }
+
+    /// Logs a step of a load at the level `debug`.
+    func logStep(_ step: @autoclosure () -> String, of task: LoadTask) {
+        guard logsSteps else { return }
+        configuration.logger.debug("\(step())", metadata: ["url": "\(task.originalRequest.url.redacted)"])
     }
 
     func report(violationOf rule: ContractRule, by handler: String, logging isLogged: Bool) {

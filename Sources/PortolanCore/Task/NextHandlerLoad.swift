@@ -65,7 +65,7 @@ final class NextHandlerLoad: ProtocolLoad {
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
             interimLimit: task.loader.configuration.interimResponseLimit, next: MarkingStage(mark, next: client),
-            observer: NextHandlerLoadRecord(entry: entry, loader: task.loader, task: task))
+            observer: HandlerLoadRecord(entry: entry, loader: task.loader, task: task, servesDelegate: false))
         let starts = state.withLock { state in
             if !state.isStopped { state.handlerLoad = handlerLoad }
             return !state.isStopped
@@ -95,18 +95,4 @@ private final class MarkingStage: ForwardingClient {
         request.visitedHandlers.append(mark)
         return request
     }
-}
-
-private struct NextHandlerLoadRecord: HandlerLoadObserver {
-    let entry: RegisteredHandler
-    let loader: Loader
-    weak let task: LoadTask?
-
-    func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
-        loader.report(violationOf: rule, by: handler, logging: isFirst)
-    }
-    func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
-    func handlerLoadEnded() { entry.endLoad() }
-    func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) { task?.enterQueue(wait, handlerLoad) }
-    func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(handlerLoad, mayReturn: mayReturn) }
 }

@@ -220,6 +220,7 @@ private struct LineLog: LogHandler {
     }
 
     func log(event: LogEvent) {
+        guard event.metadata?["handler"] != nil else { return }  // a step of a load
         lines.withLockBroadcasting { $0.append("\(event.level) \(event.message)") }
     }
 }

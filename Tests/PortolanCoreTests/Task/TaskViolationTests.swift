@@ -165,7 +165,7 @@ import Testing
 private struct ViolationLog: LogHandler {
     let write: @Sendable (String) -> Void
     var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.trace
+    var logLevel = Logger.Level.warning
 
     init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
