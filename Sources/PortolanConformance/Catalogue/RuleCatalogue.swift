@@ -8,7 +8,7 @@ public enum RuleCatalogue {
     public static let categories: [RuleCategory] = [
         RuleCategory("DESC", "The library and its descriptor", descriptor),
         RuleCategory("REG", "Start and end of an instance", registration),
-        RuleCategory("CAN", "can_init", questions),
+        RuleCategory("CAN", "can_init", canInit),
         RuleCategory("CANON", "Canonical form and cache equivalence", canonicalForm),
         RuleCategory("LIFE", "The life of a load", life),
         RuleCategory("ORDER", "The order of events", order),

@@ -4,7 +4,7 @@ extension ConformanceCheck {
     /// All checks, in the catalogue's order. A rule without a check is not tested.
     public static let all: [ConformanceCheck] = {
         let checks =
-            descriptor + registration + questions + canonicalForm + life + order + body + errors + messages + flow + cancellation
+            descriptor + registration + canInit + canonicalForm + life + order + body + errors + messages + flow + cancellation
             + challenges + uploads + threads + leaks + heap + nesting + watching + manifest + security + stress + faults + refusals
             + fuzzing
             + performance

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+extension RuleCatalogue {
+    static let cancellation: [ConformanceRule] = [
+        .must(
+            "CANCEL-01", level: 3, isEnforced: true, needs: .succeeds,
+            "A load that is stopped at any of its events emits no event after stop has returned.",
+            because: "The caller may have freed the object that receives events.",
+            remedy: "Check what each client call returns, and deliver nothing from stop."),
+        .must(
+            "CANCEL-02", level: 4, needs: .succeeds,
+            "A stop at any moment between events does no harm.",
+            because: "Users can press Ctrl-C at any time.",
+            remedy: "Protect the data that stop shares with the load."),
+        .must(
+            "CANCEL-03", level: 3, needs: .succeeds,
+            "A stop from another thread during an event causes no deadlock.",
+            because: "The reader may wait for the thread that calls stop.",
+            remedy: "Hold no lock while you call the client."),
+        .must(
+            "CANCEL-04", level: 3, needs: .succeeds,
+            "stop returns within 100 ms.",
+            because: "The close button of a window waits for stop.",
+            remedy: "Set a flag, wake the load, and wait for nothing."),
+        .must(
+            "CANCEL-05", level: 3, needs: .succeeds,
+            "Within a second after a stop, the load's threads have ended and its file descriptors are closed.",
+            because: "A hundred cancelled loads would exhaust a process.",
+            remedy: "Close them in stop or destroy."),
+        .must(
+            "CANCEL-06", level: 3, needs: .challenges,
+            "A stop ends a load that waits for the response to a challenge.",
+            because: "Users may close the password window.",
+            remedy: "Return when did_receive_challenge returns PORTOLAN_STOPPED."),
+        .must(
+            "CANCEL-07", level: 3, needs: .uploads,
+            "A stop ends a load that waits for the upload body.",
+            because: "Uploads are the longest loads.",
+            remedy: "Return when read_body returns PORTOLAN_STOPPED."),
+        .must(
+            "CANCEL-08", level: 3, needs: .nested,
+            "A stop also ends the nested load.",
+            because: "Otherwise the peer of the nested load continues to send.",
+            remedy: "Return. The host closes the nested load."),
+        .must(
+            "CANCEL-09", level: 3, needs: .succeeds,
+            "Stopping one load does not affect other loads.",
+            because: "Other loads belong to other callers.",
+            remedy: "Keep the stop flag in the load."),
+    ]
+}
+
+/// CANCEL: loads that are stopped.
+extension ConformanceCheck {
+    static let cancellation: [ConformanceCheck] = [
+        ConformanceCheck("CANCEL-01") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let count = try context.perform(request, of: instance, CheckContext.script(for: load)).events.count
+                for index in 0..<min(count, 8) {
+                    guard let record = try context.stopped(request, of: instance, atEvent: index, CheckContext.script(for: load)) else {
+                        throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                    }
+                    guard let late = record.deliveredAfterStop.first else { continue }
+                    let place = late.within == .stop ? "from within stop" : "after stop had returned"
+                    context.fail("'\(load.url)', stopped at event \(index + 1): \(late.call.function) was called \(place)")
+                }
+            }
+        },
+        ConformanceCheck("CANCEL-02") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let start = MonotonicTime.now
+                _ = try context.perform(request, of: instance, CheckContext.script(for: load))
+                // The time that the load takes and a little more; only the first moments of a long load.
+                let longest = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
+                for _ in 0..<32 {
+                    let made = try context.make(request, of: instance, CheckContext.script(for: load))
+                    try made.start()
+                    Polling.watch(.microseconds(Int64(random.next() % UInt64(longest))))
+                    made.stop()
+                    if context.settled(made, within: .seconds(1)) == nil {
+                        return context.fail("'\(load.url)' was still running one second after a stop between two events")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("CANCEL-03") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(CheckSkipped) in
+                guard let function = try context.functionThatHoldsUpStop(of: load, request, instance) else { return }
+                context.fail("'\(load.url)': a stop on another thread did not return within a second while \(function) ran")
+            }
+        },
+        ConformanceCheck("CANCEL-04") { context throws(CheckSkipped) in
+            var seen = false
+            for scenario in [ConformanceRule.Scenario.succeeds, .hangs] {
+                // `try?` because a manifest without a URL that hangs may have others.
+                guard let loads = try? context.loads(scenario) else { continue }
+                let instance = try context.instance()
+                for load in loads {
+                    let request = try context.request(load.url)
+                    guard let record = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load)) else {
+                        if context.hasFailedInStop(load, of: instance) { return }
+                        continue
+                    }
+                    for turn in record.turnTimes where turn.function == .stop {
+                        seen = true
+                        if turn.time > .milliseconds(100) {
+                            context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(turn.time))")
+                        }
+                    }
+                }
+                if context.areAllIdle { instance.end() }
+            }
+            // … while it is paused, or waits for an answer.
+            for isAsked in [false, true] {
+                // `try?` because a manifest without such a URL may have others.
+                guard let loads = try? context.loads(isAsked ? .challenges : .succeeds) else { continue }
+                let instance = try context.instance()
+                for load in loads {
+                    var script = CheckContext.script(for: load)
+                    (script.pauses, script.pauseTime) = (isAsked ? .none : .first, nil)
+                    if isAsked { script.decision = .never }
+                    let made = try context.make(context.request(load.url), of: instance, script)
+                    try made.start()
+                    _ = made.client.waitUntilHeld(atMost: context.shortPatience)
+                    made.stop()
+                    guard let record = context.settled(made, within: context.shortPatience) else {
+                        if context.hasFailedInStop(load, of: instance) { return }
+                        continue
+                    }
+                    for turn in record.turnTimes where turn.function == .stop {
+                        seen = true
+                        guard turn.time > .milliseconds(100) else { continue }
+                        context.fail(
+                            "'\(load.url)', \(isAsked ? "challenged" : "paused"): stop returned after \(ValueFormatting.time(turn.time))")
+                    }
+                }
+                if context.areAllIdle { instance.end() }
+            }
+            if !seen { throw CheckSkipped("it does not apply: no load has a function stop") }
+        },
+        ConformanceCheck("CANCEL-05", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(CheckSkipped) in
+                let (request, script) = try context.scene(load)
+                let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
+                _ = try context.stopped(request, of: instance, atEvent: 64, orAfter: time, script)
+                let left = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
+                    for index in [0, 1, 0, 1, 0, 1] {
+                        guard try context.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
+                            throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                        }
+                    }
+                    guard load.tags.contains(.challenges) else { return }
+                    guard try context.stoppedWaiting(request, of: instance, script) != nil else {
+                        throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
+                    }
+                }
+                context.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
+            }
+        },
+        ConformanceCheck("CANCEL-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                script.decision = .never
+                guard try context.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
+                    throw CheckSkipped.other("'\(load.url)' sent no challenge")
+                }
+            }
+        },
+        ConformanceCheck("CANCEL-07") { context throws(CheckSkipped) in
+            try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
+                let (request, plain) = try context.upload(load, CheckContext.pieces, length: nil)
+                var script = plain
+                script.bodySource = .silent
+                guard try context.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
+                    throw CheckSkipped.other("'\(load.url)' does not read its upload body")
+                }
+            }
+        },
+        ConformanceCheck("CANCEL-09") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let known = try context.known(load, request, of: instance)
+                let other = try context.make(request, of: instance, known.script)
+                _ = try context.stopped(request, of: instance, atEvent: 0, known.script)
+                try other.start()
+                context.expectSame(context.settled(other, within: context.patience), as: known, "when another load of it was stopped")
+                guard !other.handler.description.isBlocking else { return }
+                let held = try context.held(request, of: instance, load)
+                let beside = try context.make(request, of: instance, known.script)
+                held.stop()
+                _ = context.settled(held, within: context.shortPatience)
+                try beside.start()
+                context.expectSame(
+                    context.settled(beside, within: context.patience), as: known, "when another load of it was stopped in a pause")
+            }
+        },
+    ]
+}
+
+extension CheckContext {
+    /// The name of the client call of a blocking load, among its first three, during which a stop on another thread
+    /// does not return; `nil` if there is none.
+    func functionThatHoldsUpStop(of load: ConformanceLoad, _ request: Request, _ instance: ProbedInstance) throws(CheckSkipped) -> String? {
+        let slot = Mutex<ProbedLoad?>(nil)
+        let returned = ConditionLock<Bool?>(nil)
+        let stuck = Mutex<String?>(nil)
+        defer { slot.withLock { $0 = nil } }
+        for index in 0..<3 {
+            var script = Self.script(for: load)
+            script.whileDelivering = { event, call in
+                guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
+                returned.withLock { $0 = nil }
+                if made.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
+            }
+            let made = try make(request, of: instance, script)
+            slot.withLock { $0 = made }
+            try made.start()
+            _ = settled(made, within: patience)
+            if let function = stuck.withLock({ $0 }) { return function }
+        }
+        return nil
+    }
+
+    /// Fails if a load that is not idle is in its function `stop`.
+    ///
+    /// - Returns: Whether it is. If not, another rule is about the late end.
+    fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: ProbedInstance) -> Bool {
+        guard CallLogEntry.place(after: instance.callLog.lines) == " in stop" else { return false }
+        fail("'\(load.url)': stop had not returned after \(ValueFormatting.time(shortPatience))")
+        return true
+    }
+
+    /// Fails if a load that waits in a client call is not idle within a second after a stop, or delivers its end
+    /// afterwards.
+    ///
+    /// - Returns: Whether it waited there.
+    fileprivate func expectRest(
+        _ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance, _ script: ClientScript, waitingIn function: String
+    ) throws(CheckSkipped) -> Bool {
+        let made = try make(request, of: instance, script)
+        try made.start()
+        _ = made.client.waitUntilHeld(atMost: patience)
+        let isWaiting = made.client.state.withLock(\.isWaiting)
+        made.stop()
+        guard let record = settled(made, within: .seconds(1)) else {
+            fail("'\(load.url)' was still running one second after a stop that came while \(function) waited")
+            return true
+        }
+        guard isWaiting else { return false }
+        if let late = record.deliveredAfterStop.first {
+            fail("'\(load.url)': \(late.call.function) was called after a stop that came while \(function) waited")
+        }
+        return true
+    }
+}

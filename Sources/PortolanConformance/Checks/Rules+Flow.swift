@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension RuleCatalogue {
+    static let flow: [ConformanceRule] = [
+        .must(
+            "FLOW-01", level: 3, isEnforced: true, needs: .succeeds,
+            "After a client call returns PORTOLAN_PAUSE, the load delivers nothing until resume.",
+            because: "The reader has no room for more data.",
+            remedy: "Keep a flag, and check it before each delivery."),
+        .must(
+            "FLOW-02", level: 3, needs: .succeeds,
+            "With a pause at every delivery, no byte is lost or repeated.",
+            because: "The client has taken the bytes for which it returns PORTOLAN_PAUSE.",
+            remedy: "After resume, continue behind those bytes."),
+        .must(
+            "FLOW-03", level: 3, needs: .succeeds,
+            "An immediate resume and a late resume give the same bytes.",
+            because: "Some readers are fast, and some are slow.",
+            remedy: "Wait for resume, not for a time."),
+        .must(
+            "FLOW-04", level: 3, needs: .succeeds,
+            "A resume without a pause does nothing.",
+            because: "A resume may arrive while the load is ending.",
+            remedy: "Deliver only data that is waiting."),
+        .must(
+            "FLOW-05", level: 3, needs: .succeeds,
+            "A stop during a pause ends the load without another event.",
+            because: "The caller wants no more events.",
+            remedy: "Deliver nothing from stop."),
+        .must(
+            "FLOW-06", level: 3, isEnforced: true, needs: .succeeds,
+            "After a client call returns PORTOLAN_STOPPED, the load delivers nothing more.",
+            because: "The caller does not want the rest.",
+            remedy: "Return as soon as you get PORTOLAN_STOPPED."),
+        .must(
+            "FLOW-07", level: 3, isEnforced: true, needs: .succeeds,
+            "A paused load does not call did_finish.",
+            because: "did_finish would overtake bytes that wait.",
+            remedy: "Call did_finish after resume."),
+        .must(
+            "FLOW-08", level: 4, needs: .large,
+            "Memory stays bounded while a load with a large body is paused.",
+            because: "A slow reader must not fill the computer's memory.",
+            remedy: "Stop reading from the source while the load is paused."),
+        .must(
+            "FLOW-09", level: 4, needs: .succeeds,
+            "A paused load uses no processor time.",
+            because: "A loop that polls drains the battery.",
+            remedy: "Wait for resume."),
+        .must(
+            "FLOW-10", level: 3, needs: .succeeds,
+            "A paused load does not block another load.",
+            because: "The readers of two loads are independent.",
+            remedy: "Share no queue or lock between loads."),
+    ]
+}
+
+/// FLOW: a reader that has no room, and a reader that stops early.
+extension ConformanceCheck {
+    static let flow: [ConformanceCheck] = [
+        paused("FLOW-01") { $0 != .finish },
+        compared("FLOW-02", "a pause at each delivery", { $0.pauses = .each }, with: { _ in }),
+        compared(
+            "FLOW-03", "pauses of 300 ms",
+            { script in
+                script.pauses = .each
+                script.pauseTime = .milliseconds(300)
+            }, with: { $0.pauses = .each }, blocking: .milliseconds(60)),
+        ConformanceCheck("FLOW-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                var (request, script) = try context.scene(load)
+                // A load that waits for something else is one that can be resumed without a reason.
+                (script.bodySource, script.decision) = (.slow, .later)
+                let plain = try context.settled(request, of: instance, script)
+                script.resumesUnasked = true
+                let resumed = try context.settled(request, of: instance, script)
+                let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
+                if let plain, let resumed, resumed.questionCount > plain.questionCount {
+                    context.fail("'\(load.url)' sent its challenge again when it was resumed during the challenge")
+                }
+                if found != expected, !context.varies(load) {
+                    let words = [found, expected].map { $0?.words ?? "no end" }
+                    context.fail(
+                        "'\(load.url)' gave \(words[0]) when it was resumed without a pause, but \(words[1]) otherwise")
+                }
+            }
+        },
+        ConformanceCheck("FLOW-05") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
+                let made = try context.held(request, of: instance, load)
+                made.stop()
+                guard let record = context.settled(made, within: context.shortPatience) else {
+                    return context.fail("'\(load.url)' was still running after a stop in a pause")
+                }
+                if let late = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
+                    context.fail(
+                        "'\(load.url)', stopped in a pause: \(late.call.function) was called from \(late.within?.rawValue ?? "elsewhere")")
+                }
+            }
+        },
+        ConformanceCheck("FLOW-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(CheckSkipped) in
+                var (request, script) = try context.scene(load)
+                script.takesRedirects = false
+                let count = try context.perform(request, of: instance, script).events.count
+                for index in 0..<min(count, 8) {
+                    script.stopsAt = index
+                    guard let record = try context.stopped(request, of: instance, by: script) else {
+                        throw CheckSkipped("'\(load.url)' was still running after a stop (ORDER-07)")
+                    }
+                    guard let late = record.deliveredAfterStop.first else { continue }
+                    context.fail("'\(load.url)': \(late.call.function) was called after a client call had returned PORTOLAN_STOPPED")
+                }
+            }
+        },
+        paused("FLOW-07") { $0 == .finish },
+        ConformanceCheck("FLOW-08", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
+                try context.eachHeld(request, of: instance, load) {
+                    let before = ProcessResources.residentBytes()
+                    Polling.watch(.milliseconds(500))
+                    let growth = ProcessResources.residentBytes() - before
+                    if growth > 32 << 20 { context.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
+                }
+            }
+        },
+        ConformanceCheck("FLOW-09", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                try context.eachHeld(request, of: instance, load) {
+                    let time = ProcessResources.processorTimeAtRest()
+                    if time > .milliseconds(10) {
+                        context.fail("'\(load.url)': a pause of 200 ms used \(ValueFormatting.time(time)) of processor time")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("FLOW-10") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
+                let known = try context.known(load, request, of: instance)
+                let made = try context.held(request, of: instance, load)
+                let other = try context.settled(request, of: instance, known.script)
+                context.expectSame(other, as: known, "while another load of it was paused")
+                made.stop()
+                _ = context.settled(made, within: context.shortPatience)
+            }
+        },
+    ]
+
+    /// Pauses each delivery, and looks for deliveries during a pause.
+    private static func paused(_ id: String, _ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck {
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
+            try context.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                var (request, script) = try context.scene(load)
+                script.takesRedirects = false
+                script.pauses = .each
+                script.pauseTime = .milliseconds(20)
+                script.wakesInPause = true
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end with a pause at each delivery, each resumed after 20 ms")
+                }
+                let early = record.calls.first { $0.stage == .paused && $0.call.isDelivery && isMeant($0.call) && $0.within != .destroy }
+                if let early { context.fail("'\(load.url)': \(early.call.function) was called in a pause") }
+            }
+        }
+    }
+
+    /// Checks whether a load has the same result under `condition` as under `usual`.
+    ///
+    /// - Parameter time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips
+    ///   blocking loads.
+    private static func compared(
+        _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
+        with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: time == nil ? false : nil) { load, request, instance throws(CheckSkipped) in
+                var (script, plain) = (CheckContext.script(for: load), CheckContext.script(for: load))
+                usual(&plain)
+                condition(&script)
+                var words = words
+                if let time, try context.handler(for: request, of: instance)?.description.isBlocking == true {
+                    words = "deliveries that take \(ValueFormatting.time(time))"
+                    script.pauseTime = time
+                }
+                let expected = LoadResult(try context.perform(request, of: instance, plain))
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end with \(words)")
+                }
+                let found = LoadResult(record)
+                if found != expected, !context.varies(load) {
+                    context.fail("'\(load.url)' gave \(found.words) with \(words), but \(expected.words) without")
+                }
+            }
+        }
+    }
+}

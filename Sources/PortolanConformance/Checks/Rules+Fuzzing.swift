@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+extension RuleCatalogue {
+    static let fuzzing: [ConformanceRule] = [
+        .must(
+            "FUZZ-01", level: 4,
+            "Random URLs with the plugin's schemes do no harm.",
+            because: "URLs come from unknown sources.",
+            remedy: "Check each length and each digit."),
+        .must(
+            "FUZZ-02", level: 4, needs: .any,
+            "Mutated URLs of the conformance section do no harm.",
+            because: "Mutated URLs reach deeper into the code than random ones.",
+            remedy: "Check every value that you compute from the URL."),
+        .must(
+            "FUZZ-03", level: 4, needs: .any,
+            "Random methods, fields and properties do no harm.",
+            because: "Callers pass on values that they received from others.",
+            remedy: "Check each value before you use it."),
+        .must(
+            "FUZZ-04", level: 4, needs: .succeeds,
+            "Pauses, resumes, stops and responses to challenges in random order do no harm.",
+            because: "Every day, events come in an order that nobody expected.",
+            remedy: "Write the load as a state machine."),
+        .must(
+            "FUZZ-05", level: 4,
+            "Random configurations do no harm.",
+            because: "People write configurations by hand.",
+            remedy: "Check kinds and limits in init."),
+        .must(
+            "FUZZ-06", level: 4, needs: .any,
+            "Random bytes from a nested load or in an upload do no harm.",
+            because: "The bytes come from unknown sources.",
+            remedy: "Use lengths when you parse."),
+    ]
+}
+
+/// FUZZ: random requests, schedules and settings.
+extension ConformanceCheck {
+    static let fuzzing: [ConformanceCheck] = [
+        fuzzed("FUZZ-01", count: 1000) { context, load, random in
+            // Half of the requests use a host that the plugin knows, so that it examines the path.
+            if random.next() % 2 == 0, let known = Request.parsed(load.url) {
+                let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
+                return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
+            }
+            let scheme = random.element(of: context.schemes)
+            let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
+            return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
+        },
+        fuzzed("FUZZ-02", count: 400) { _, load, random in
+            Request.parsed(random.mutation(of: load.url))
+        },
+        fuzzed("FUZZ-03", count: 300) { _, load, random in
+            guard var request = Request.parsed(load.url) else { return nil }
+            let method = random.next() % 2 == 0 ? random.element(of: safeMethods) : random.token(1 + random.length(upTo: 12))
+            if let method = HTTPRequest.Method(method) { request.method = method }
+            for _ in 0..<random.next() % 20 {
+                let name = random.next() % 2 == 0 ? random.element(of: knownNames) : random.token(1 + random.length(upTo: 8))
+                if let name = HTTPField.Name(name) { request.fields[name] = random.token(random.length(upTo: 14)) }
+            }
+            for _ in 0..<random.next() % 8 {
+                let bytes = (0..<random.length(upTo: 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                let values: [PropertyValue] = [
+                    .text(random.token(random.length(upTo: 12))), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
+                    .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
+                ]
+                request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
+                    random.element(of: values)
+            }
+            return request
+        },
+        ConformanceCheck("FUZZ-04") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            try context.eachLoad(.any, isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                for _ in 0..<40 {
+                    var (request, script) = try context.scene(load)
+                    script.pauses = random.element(of: [.none, .first, .each])
+                    script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
+                    script.resumesUnasked = random.next() % 2 == 0
+                    script.decision = random.next() % 2 == 0 ? .atOnce : .later
+                    script.bodySource = random.next() % 2 == 0 ? .ready : .slow
+                    script.takesRedirects = random.next() % 2 == 0
+                    let made = try context.make(request, of: instance, script)
+                    try made.start()
+                    Polling.watch(.microseconds(Int64(random.next() % 3000)))
+                    made.stop()
+                    if context.settled(made, within: .seconds(1)) == nil {
+                        return context.fail("'\(load.url)' was still running after random pauses, resumes, responses and a stop")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("FUZZ-05") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            let plugin = try context.plugin()
+            for round in 0...60 {
+                for (_, configuration) in try round == 0 ? context.extremeConfigurations() : context.randomConfigurations(&random) {
+                    guard case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
+                        continue
+                    }
+                    if let load = try? context.loads(.succeeds).first {  // because a plugin without one is still started
+                        let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                        try made.start()
+                        made.stop()
+                        if context.settled(made, within: .seconds(1)) == nil {
+                            return context.fail("a load with a random configuration was still running one second after a stop")
+                        }
+                    }
+                    instance.end()
+                }
+            }
+        },
+        ConformanceCheck("FUZZ-06") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            func bytes() -> [UInt8] {
+                (0..<1 << (random.next() % 13)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            }
+            let instance = try context.instance()
+            // `try?` because a manifest without one kind may have the other.
+            let (nested, uploads) = ((try? context.loads(.nested)) ?? [], (try? context.loads(.uploads)) ?? [])
+            guard !nested.isEmpty || !uploads.isEmpty else { throw CheckSkipped("the manifest names no URL tagged nested or uploads") }
+            for _ in 0..<100 {
+                for load in nested {
+                    var script = CheckContext.script(for: load)
+                    // Half of them are nearly right, so that the plugin reads past the first bytes.
+                    script.inner = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
+                    script.innerPieceSize = 1 << Int(random.next() % 12)
+                    if try context.settled(context.request(load.url), of: instance, script) == nil {
+                        return context.fail("'\(load.url)' did not end with a nested body of random bytes")
+                    }
+                }
+                for load in uploads {
+                    let body = bytes()
+                    let (request, script) = try context.upload(load, [body], length: random.next() % 2 == 0 ? Int64(body.count) : nil)
+                    if try context.settled(request, of: instance, script) == nil {
+                        return context.fail("'\(load.url)' did not end with an upload of random bytes")
+                    }
+                }
+            }
+            instance.end()
+        },
+    ]
+
+    /// Methods that change nothing (RFC 9110 §9.2.1), for requests of the manifest's own URLs.
+    private static let safeMethods = ["GET", "HEAD", "OPTIONS"]
+    /// Fields that a plugin may look for. It does not read the value of other fields.
+    private static let knownNames = [
+        "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Content-Length", "Content-Type", "Cookie",
+        "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "Referer", "User-Agent",
+    ]
+
+    /// Makes loads of random requests, starts some of them, and stops those that do not end.
+    private static func fuzzed(
+        _ id: String, count: Int, _ request: @escaping @Sendable (CheckContext, ConformanceLoad, inout SplitMix) -> Request?
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            let loads = try context.loads(.any)
+            let instance = try context.instance()
+            var isJudged = false
+            for round in 0..<count {
+                try context.keepsTime()
+                guard let request = request(context, loads[round % loads.count], &random),
+                    let handler = try context.handler(for: request, of: instance)
+                else { continue }
+                isJudged = true
+                let made = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
+                // Start each URL in some of its rounds, for any number of URLs.
+                if made.isMade, (round + round / loads.count) % 4 == 0 {
+                    try made.start()
+                    if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
+                }
+                if context.settled(made, within: .seconds(1)) == nil {
+                    return context.fail("\(request.url.shortDescription) was still running one second after a stop")
+                }
+            }
+            instance.end()
+            if !isJudged { throw CheckSkipped("its handlers accept no random URL") }
+        }
+    }
+}
+
+extension CheckContext {
+    /// The schemes of the manifest, or else of the URLs in it; at least one.
+    fileprivate var schemes: [String] {
+        if case .only(let schemes)? = target.manifest?.manifest.schemes, !schemes.isEmpty { return schemes }
+        return target.loads.map { String($0.url.prefix { $0 != ":" }) }
+    }
+}
+
+extension Request {
+    fileprivate static func parsed(_ text: String) -> Request? {
+        // `try?` because a text that is no URL never reaches a plugin.
+        (try? URLRecord(parsing: text)).map { Request(url: $0) }
+    }
+}
+
+extension SplitMix {
+    /// A random length below a random power of two up to that of `exponent`, so that short and long texts are equally
+    /// frequent.
+    fileprivate mutating func length(upTo exponent: UInt64) -> UInt64 { next() % (1 << (1 + next() % exponent)) }
+
+    fileprivate mutating func text(_ count: UInt64) -> String {
+        String(decoding: (0..<count).map { _ in UInt8(0x21 + next() % 94) }, as: UTF8.self)
+    }
+
+    fileprivate mutating func token(_ count: UInt64) -> String {
+        let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-".utf8)
+        return String(decoding: (0..<count).map { _ in element(of: letters) }, as: UTF8.self)
+    }
+
+    /// `url` with a few of its bytes changed, removed, inserted or repeated.
+    fileprivate mutating func mutation(of url: String) -> String {
+        var bytes = Array(url.utf8)
+        let scheme = (bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0) + 1
+        for _ in 0...next() % 4 {
+            let place = scheme + Int(next() % UInt64(bytes.count - scheme + 1))
+            switch next() % 5 {
+            case 0: bytes.insert(UInt8(0x21 + next() % 94), at: place)
+            case 1: if place < bytes.count { bytes.remove(at: place) }
+            case 2: if place < bytes.count { bytes[place] = UInt8(0x21 + next() % 94) }
+            case 3: bytes.insert(contentsOf: Array("%00%ff%2e%2e%2f".utf8), at: place)
+            default: bytes.insert(contentsOf: [UInt8](repeating: UInt8(0x61 + next() % 26), count: 1 << Int(next() % 12)), at: place)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+extension RuleCatalogue {
+    static let life: [ConformanceRule] = [
+        .must(
+            "LIFE-01", level: 2, isEnforced: true, needs: .any,
+            "make emits no event.",
+            because: "Nothing receives events before the load has started.",
+            remedy: "Keep what make finds, and report it after the load has started. Or refuse the request."),
+        .must(
+            "LIFE-02", level: 2, needs: .any,
+            "Every load of a URL of the conformance section ends within its time limit.",
+            because: "If a load does not end, the program waits forever.",
+            remedy: "End each path with did_finish, did_fail or a redirect."),
+        .must(
+            "LIFE-03", level: 2, needs: .any,
+            "start, resume, woken and answered of an event-driven load return within 50 ms.",
+            because: "These functions run on threads that other loads need.",
+            remedy: "Do slow work on a thread of your own and call wake, or write a blocking load."),
+        .must(
+            "LIFE-04", level: 3, isEnforced: true, needs: .any,
+            "A load that is stopped before its start never emits an event.",
+            because: "The caller already knows that the load is over.",
+            remedy: "Do no work before run or start is called."),
+        .must(
+            "LIFE-05", level: 3, needs: .succeeds,
+            "A stop that arrives while run is about to return does no harm.",
+            because: "The host cannot know that run is about to return.",
+            remedy: "Keep the memory that stop uses until destroy."),
+        .must(
+            "LIFE-06", level: 3, needs: .hangs,
+            "If run waits in a system call, a stop ends that wait.",
+            because: "The thread belongs to the host, which has only a few.",
+            remedy: "Provide a stop function that shuts the socket down or writes to a pipe."),
+        .must(
+            "LIFE-07", level: 3, needs: .any,
+            "destroy without a start, destroy right after a stop, and a make that refuses each leave nothing behind.",
+            because: "Callers often cancel a load early.",
+            remedy: "Free everything in destroy and nowhere else, whatever happened before."),
+        .must(
+            "LIFE-08", level: 3, needs: .succeeds,
+            "The load does not use the request, the stored response or the client after destroy has returned.",
+            because: "The host reuses their memory for the next load.",
+            remedy: "In destroy, join every thread that uses them."),
+        .must(
+            "LIFE-09", level: 3, needs: .succeeds,
+            "A second load of the same URL, made while the first runs, does not depend on the first.",
+            because: "Two parts of a program may load the same URL.",
+            remedy: "Keep the state of a load in that load."),
+        .must(
+            "LIFE-10", level: 2, needs: .succeeds,
+            "If a load has ended, the next load of the same URL has the same result.",
+            because: "Only the next load shows what an earlier load left behind.",
+            remedy: "Reset what a load used, or do not keep it."),
+        .must(
+            "LIFE-11", level: 3, needs: .succeeds,
+            "destroy returns within a second. After that, no thread of the load can call the client.",
+            because: "The host then frees the client.",
+            remedy: "Wake and join the load's threads in destroy. Do not wait for a peer."),
+        .must(
+            "LIFE-12", level: 3, needs: .any,
+            "The plugin writes to no const argument: not to a request or what it points to, and not to the configuration of init.",
+            because: "The host and other loads read the same memory.",
+            remedy: "Copy what you want to change."),
+    ]
+}
+
+/// LIFE: from the creation of a load to its destruction.
+extension ConformanceCheck {
+    static let life: [ConformanceCheck] = [
+        ConformanceCheck("LIFE-01") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let made = try context.make(context.request(load.url), of: instance)
+                Polling.watch(.milliseconds(5))
+                for event in made.record.events {
+                    context.fail("'\(load.url)': \(event.call.function) was called while the load was being made")
+                }
+                made.destroy()
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-02") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
+                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try made.start()
+                if context.settled(made, within: context.patience) == nil {
+                    context.fail("'\(load.url)' did not end within \(ValueFormatting.time(context.patience)): \(made.record.summary)")
+                }
+            }
+            if context.areAllIdle { instance.end() }
+        },
+        ConformanceCheck("LIFE-03") { context throws(CheckSkipped) in
+            var seen = false
+            func look(_ load: ConformanceLoad, _ record: LoadRecord) {
+                for turn in record.turnTimes where turn.function != .run {
+                    seen = true
+                    if turn.time > .milliseconds(50) {
+                        context.fail("'\(load.url)': \(turn.function.rawValue) returned after \(ValueFormatting.time(turn.time))")
+                    }
+                }
+            }
+            try context.eachRecord(.any) { load, record in look(load, record) }
+            // Paused at each delivery, with late decisions.
+            try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                (script.pauses, script.decision) = (.each, .later)
+                let made = try context.make(request, of: instance, script)
+                try made.start()
+                if let record = context.settled(made, within: context.patience) { look(load, record) }
+            }
+            if !seen { throw CheckSkipped("it does not apply: every load of the manifest blocks") }
+        },
+        ConformanceCheck("LIFE-04") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let made = try context.make(context.request(load.url), of: instance)
+                made.stop()
+                Polling.watch(.milliseconds(10))
+                made.destroy()
+                // LIFE-01 reports events during `make`.
+                for event in made.record.events where event.within != .make {
+                    context.fail("'\(load.url)': \(event.call.function) was called, although the load was stopped before its start")
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-05") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            var isJudged = false
+            for load in try context.loads(.succeeds) {
+                let slot = Mutex<ProbedLoad?>(nil)
+                let returned = ConditionLock<Bool?>(nil)
+                var script = CheckContext.script(for: load)
+                script.whileDelivering = { _, call in
+                    guard call == .finish, let made = slot.withLock({ $0 }) else { return }
+                    let isLate = made.stopsElsewhere(returned)
+                    if isLate { returned.withLockBroadcasting { $0 = $0 ?? false } }
+                }
+                let made = try context.make(context.request(load.url), of: instance, script)
+                guard made.handler.description.isBlocking else {
+                    made.destroy()
+                    continue
+                }
+                isJudged = true
+                slot.withLock { $0 = made }
+                try made.start()
+                guard made.waitUntilIdle(context.patience) else {
+                    guard made.record.didFinish else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    context.fail("'\(load.url)': run did not return after a stop that came while it was finishing")
+                    continue
+                }
+                if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop during did_finish did not return") }
+                made.destroy()
+                slot.withLock { $0 = nil }
+                // … and a stop between did_finish and the return of run.
+                let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try second.start()
+                _ = second.client.state.wait(atMost: context.patience) { $0.hasEnded ? true : nil }
+                second.stop(isLate: true)
+                _ = context.settled(second, within: context.patience)
+            }
+            instance.end()
+            if !isJudged { throw CheckSkipped("it does not apply: its loads do not block") }
+        },
+        ConformanceCheck("LIFE-06") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.hangs) {
+                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try made.start()
+                Polling.watch(.milliseconds(50))
+                if made.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, but ended by itself") }
+                made.stop()
+                if made.waitUntilIdle(.seconds(1)) {
+                    made.destroy()
+                } else {
+                    context.fail("'\(load.url)' was still waiting one second after it was stopped")
+                }
+            }
+        },
+        ConformanceCheck("LIFE-07", needsProcess: true) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.any)
+            let requests = try loads.map { load throws(CheckSkipped) in (try context.request(load.url), CheckContext.script(for: load)) }
+            var others: [Request] = []
+            for load in loads {
+                // A missing resource may be refused. `try?` because a text that is no URL never reaches a plugin.
+                guard let request = try? context.request(load.url + "/%FF?judge"), try context.handler(for: request, of: instance) != nil
+                else {
+                    continue
+                }
+                others.append(request)
+            }
+            func cycle(_ start: Bool) throws(CheckSkipped) {
+                try context.keepsTime()
+                for (request, script) in requests {
+                    let made = try context.make(request, of: instance, script)
+                    if start { try made.start() }
+                    made.stop()
+                    guard made.waitUntilIdle(context.shortPatience) else {
+                        throw CheckSkipped("\(request.url.shortDescription) did not end after a stop (LIFE-06)")
+                    }
+                    made.destroy()
+                }
+                guard !start else { return }
+                for request in others { try context.make(request, of: instance, ClientScript()).destroy() }
+            }
+            try context.followAll(loads, of: instance)
+            for (what, start) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
+                let left = try ProcessResources.leftBehind(within: .seconds(3)) { () throws(CheckSkipped) in
+                    for _ in 0..<4 { try cycle(start) }
+                }
+                context.fail(left.map { "loads that were \(what): \($0)" })
+            }
+            // LEAK-05 measures the heap after started loads. Threads have caches, so those need many rounds, which take
+            // long.
+            let kept = instance.keepAll()
+            var growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in
+                try cycle(false)
+            } afterFirst: {
+                instance.keepFew(since: kept)
+            }
+            // A table that grows in steps has grown after that many loads.
+            if growth != nil {
+                let end = MonotonicTime.now + context.patience
+                var count = 0
+                do throws(CheckSkipped) {
+                    while count < 1000, MonotonicTime.now < end {
+                        try cycle(false)
+                        count += 1
+                    }
+                    growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in try cycle(false) }
+                } catch {
+                    // There was no time for more: the earlier results stay valid.
+                    growth = nil
+                }
+            }
+            if let growth {
+                let what = "\(growth.length) loads of each URL, destroyed without a start, or refused,"
+                context.fail("each of \(growth.rounds) rounds of \(what) left \(growth.words)")
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-08") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.succeeds)
+            for isStopped in [false, true] {
+                for load in loads + loads {
+                    var script = CheckContext.script(for: load)
+                    // So that the stop reaches it while it is running.
+                    if isStopped { script.whileDelivering = { index, _ in if index == 0 { Polling.watch(.milliseconds(10)) } } }
+                    let made = try context.make(context.request(load.url), of: instance, script)
+                    try made.start()
+                    if isStopped {
+                        Polling.watch(.milliseconds(3))
+                        made.stop()
+                    }
+                    guard made.waitUntilIdle(context.patience) else {
+                        throw CheckSkipped("'\(load.url)' did not end (\(isStopped ? "ORDER-07" : "LIFE-02"))")
+                    }
+                    made.destroy(poisoning: true)
+                    Polling.watch(.milliseconds(20))
+                }
+            }
+            // A thread that was not joined may come late.
+            Polling.watch(.milliseconds(100))
+            instance.end()
+        },
+        ConformanceCheck("LIFE-09") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.succeeds) {
+                let request = try context.request(load.url)
+                let alone = try context.perform(request, of: instance, CheckContext.script(for: load)).body
+                // At the response, and then among the bytes.
+                for place in 0..<3 {
+                    var script = CheckContext.script(for: load)
+                    let second = try context.make(request, of: instance, script)
+                    let patience = context.patience
+                    script.whileDelivering = { index, _ in
+                        guard index == place else { return }
+                        // `try?` because an error cannot leave this closure: a load that did not start shows in its
+                        // bytes.
+                        try? second.start()
+                        _ = second.waitUntilIdle(patience)
+                    }
+                    let first = try context.perform(request, of: instance, script)
+                    guard second.waitUntilIdle(.zero) else {
+                        context.fail("'\(load.url)': a second load, made while the first ran, did not end")
+                        break
+                    }
+                    second.destroy()
+                    guard first.events.count > place else { break }
+                    if first.body != alone || second.record.body != alone, context.varies(load) { break }
+                    if first.body != alone { context.fail("'\(load.url)' gave different bytes while a second load of it ran") }
+                    if second.record.body != alone {
+                        context.fail("'\(load.url)', loaded while a first load of it ran, gave different bytes")
+                    }
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-10") { context throws(CheckSkipped) in
+            let stable = try context.loads(.succeeds).filter { $0.sha256 != nil }
+            guard !stable.isEmpty else { throw CheckSkipped("the manifest states no digest, so no URL is known to be stable") }
+            let instance = try context.instance()
+            for load in stable {
+                let records = try (0..<4).map { _ throws(CheckSkipped) in
+                    try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load))
+                }
+                let isStable = Set(records.map { LoadResult($0) }).count == 1 && Set(records.map(\.responsesWithoutFields)).count == 1
+                if !isStable { context.fail("four loads of '\(load.url)', one after another, did not have the same result") }
+            }
+            // A wrong password must affect only its own load.
+            for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because there may be none
+                let request = try context.request(load.url)
+                let known = try context.known(load, request, of: instance)
+                var script = known.script
+                script.answer = { $0 < 3 ? CheckContext.wrongAnswer : .cancel }
+                _ = try context.perform(request, of: instance, script)
+                let record = try context.settled(request, of: instance, known.script)
+                // Only a URL with a digest is known to have the same bytes each time.
+                if let record, load.sha256 == nil {
+                    if record.didFinish != known.result.didFinish {
+                        context.fail("'\(load.url)' gave \(LoadResult(record).words) after a load with wrong passwords")
+                    }
+                } else {
+                    context.expectSame(record, as: known, "after a load with wrong passwords")
+                }
+            }
+            if context.areAllIdle { instance.end() }
+        },
+        ConformanceCheck("LIFE-11") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
+                try made.start()
+                guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                let time = made.destroy()
+                if time > .seconds(1) { context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time))") }
+            }
+            // … and of a load that was stopped while running, or while a challenge waits.
+            for load in try context.loads(.any) {
+                let isAsked = load.tags.contains(.challenges)
+                var script = CheckContext.script(for: load)
+                if isAsked { script.decision = .never }
+                script.whileDelivering = { index, _ in if index == 0, !isAsked { Polling.watch(.milliseconds(10)) } }
+                let made = try context.make(context.request(load.url), of: instance, script)
+                try made.start()
+                Polling.watch(.milliseconds(isAsked ? 20 : 3))
+                made.stop()
+                guard made.waitUntilIdle(context.shortPatience) else {
+                    throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                }
+                let time = made.destroy()
+                if time > .seconds(1) {
+                    context.fail("'\(load.url)': destroy of a stopped load returned after \(ValueFormatting.time(time))")
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-12") { context throws(CheckSkipped) in
+            // A write crashes, and that is the verdict, unless a handler of SIGSEGV lets the plugin continue.
+            context.argumentMemory = .readOnly
+            defer { context.fail(context.instanceContext.changes.all.map { "\($0) was written to, or made writable" }) }
+            try context.eachRecord(.any) { _, _ in }
+        },
+    ]
+}
+
+extension ProbedLoad {
+    /// Stops the load on another thread, and waits up to a second for the return of the stop.
+    ///
+    /// - Returns: Whether it took longer.
+    func stopsElsewhere(_ returned: ConditionLock<Bool?>) -> Bool {
+        // `try?` because without a thread nothing is stopped, and nothing is late.
+        try? PlatformThread.start { [self] in
+            stop()
+            returned.withLockBroadcasting { $0 = true }
+        }
+        return returned.wait(atMost: .seconds(1)) { $0 } == nil
+    }
+}
+
+extension LoadRecord {
+    /// The responses without fields, which may contain a date, or a number of the request.
+    fileprivate var responsesWithoutFields: [ReadStruct<DecodedResponse>] {
+        responses.map { response in
+            guard var known = response.value else { return response }
+            known.fields = []
+            return .whole(known)
+        }
+    }
+}

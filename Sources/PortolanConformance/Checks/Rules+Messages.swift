@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+extension RuleCatalogue {
+    static let caching: [ConformanceRule] = [
+        .must(
+            "CACHE-01", level: 2, isEnforced: true, needs: .succeeds,
+            "The storage policy is one of the published values.",
+            because: "With an unknown value, a secret could be stored.",
+            remedy: "Use a value of portolan_storage."),
+        .must(
+            "CACHE-02", level: 3, isEnforced: true, awaits: .cache,
+            "A stored response that make received is either confirmed or replaced, never both.",
+            because: "Otherwise the caller gets two bodies.",
+            remedy: "Call cached_response_is_valid or did_receive_response."),
+        .must(
+            "CACHE-03", level: 3, isEnforced: true, awaits: .cache,
+            "After a load has confirmed a stored response, it delivers no data and finishes.",
+            because: "The host delivers the stored bytes.",
+            remedy: "Call did_finish immediately."),
+        .must(
+            "CACHE-04", level: 3, awaits: .cache,
+            "A damaged stored response does no harm.",
+            because: "Disks fail and versions change.",
+            remedy: "Check the stored data before you use it."),
+        .must(
+            "CACHE-05", level: 3, awaits: .cache,
+            "A response that needed a credential is not marked as storable for all users.",
+            because: "Another user could read it.",
+            remedy: "Leave storage at 0 for such a response."),
+        .must(
+            "CACHE-06", level: 3, awaits: .cache,
+            "If the source has changed, the stored response is not confirmed.",
+            because: "Otherwise the caller gets old bytes.",
+            remedy: "Compare the validator."),
+    ]
+}
+
+extension RuleCatalogue {
+    static let properties: [ConformanceRule] = [
+        .must(
+            "PROP-01", level: 2, needs: .redirects,
+            "If the plugin re-issues a request, it keeps the properties that it does not know.",
+            because: "Those properties belong to another handler.",
+            remedy: "Set only your own properties in portolan_change."),
+        .must(
+            "PROP-02", level: 2, isEnforced: true,
+            "If a property has the wrong type, the load fails with an error that names the property.",
+            because: "The caller set the property by name.",
+            remedy: "Check the kind before you read the value."),
+        .must(
+            "PROP-03", level: 3,
+            "The plugin does not use the memory of a property after the request is gone.",
+            because: "The host reuses the memory.",
+            remedy: "Copy what you need."),
+    ]
+}
+
+extension RuleCatalogue {
+    static let redirects: [ConformanceRule] = [
+        .must(
+            "REDIR-01", level: 2, isEnforced: true, needs: .redirects,
+            "A redirect has a target: an absolute, valid URL, or a response with a Location field.",
+            because: "The host loads the target.",
+            remedy: "Resolve the URL against the request's URL first, or pass a response with a Location field and no URL."),
+        .must(
+            "REDIR-02", level: 2, needs: .redirects,
+            "If the protocol has a response for a redirect, the load passes it to the client.",
+            because: "Callers read the status and the fields of that response.",
+            remedy: "Pass the response to was_redirected."),
+        .must(
+            "REDIR-03", level: 3, needs: .redirects,
+            "The new request keeps method, fields and properties, except for what the protocol changes.",
+            because: "A POST that becomes a GET loses its body.",
+            remedy: "Set only the members of portolan_change that differ."),
+        .must(
+            "REDIR-04", level: 3, needs: .redirects,
+            "If a redirect leads to another origin, its URL contains no credential of the first URL.",
+            because: "Otherwise another server receives the credential.",
+            remedy: "Leave user information out of the new URL."),
+        .must(
+            "REDIR-05", level: 3, needs: .redirects,
+            "A loop of redirects ends at the host's limit, and leaks nothing.",
+            because: "Some servers are configured with such loops.",
+            remedy: "Free each load. Nothing else is needed."),
+        .must(
+            "REDIR-06", level: 3, needs: .redirects,
+            "A redirect can be taken, or not taken, after a delay.",
+            because: "The caller may ask the user.",
+            remedy: "After resume, deliver the response. After stop or destroy, deliver nothing."),
+    ]
+}
+
+/// Rules about single loads and their callers: REDIR, PROP, and the first of THREAD, CACHE and SEC.
+extension ConformanceCheck {
+    static let messages: [ConformanceCheck] = [
+        eachLoad("THREAD-01") { record in
+            let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
+            return outside.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
+        },
+        ConformanceCheck("REDIR-01") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
+                _ = try record.placeOfRedirect(load)
+                for call in record.calls {
+                    guard case .redirect(let change, _) = call.call, let target = call.redirectTarget(from: request) else { continue }
+                    switch target {
+                    case .url: break
+                    // Text that a peer wrote violates no rule (client.h).
+                    case .malformed(let reason), .ambiguous(let reason):
+                        if change.value?.url.bytes != nil { context.fail("'\(load.url)' is redirected, but \(reason)") }
+                    case .noRedirect, .unnamed:
+                        context.fail(
+                            "'\(load.url)' is redirected without a URL, and without a response that has a redirect's status and a Location")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("REDIR-02") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                let records = try context.follow(load, of: instance)
+                guard records.count > 1, let status = records.last?.responses.last?.value?.status, status > 0 else {
+                    throw CheckSkipped.other(
+                        "'\(load.url)' leads to no response with a status, so its protocol has none for a redirect either")
+                }
+                for case .redirect(_, let response) in records.flatMap(\.calls).map(\.call) {
+                    guard let response = response.value else {
+                        context.fail("'\(load.url)' is redirected without a response, in a protocol whose responses have a status")
+                        continue
+                    }
+                    // Protocols may have their own status numbers, but none that is a success or a failure in HTTP may
+                    // redirect.
+                    if (200...299).contains(response.status) || (400...599).contains(response.status) {
+                        context.fail("'\(load.url)' is redirected by a response with the status \(response.status)")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("REDIR-03") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, plain, instance throws(CheckSkipped) in
+                for method in [HTTPRequest.Method.get, .post, .put] {
+                    var request = plain
+                    request.method = method
+                    request.fields[.accept] = "text/plain"
+                    if method != .get { request.body = .bytes([1, 2, 3]) }
+                    var script = CheckContext.script(for: load)
+                    script.body = [[1, 2, 3]]
+                    let record = try context.perform(request, of: instance, script)
+                    if method == .get { _ = try record.placeOfRedirect(load) }
+                    for case .redirect(let change, let response) in record.calls.map(\.call) {
+                        guard let change = change.value else { continue }
+                        // RFC 9110, section 15.4: 301 and 302 may change POST to GET, and 303 changes every method
+                        // except GET and HEAD to GET.
+                        let status = response.value?.status ?? 0
+                        let mayBeGET = status == 303 || ([301, 302].contains(status) && method == .post)
+                        if let changed = change.method.text, changed != method.rawValue, !(mayBeGET && changed == "GET") {
+                            context.fail("'\(load.url)': a redirect changes \(method) to '\(changed)'")
+                        }
+                        if change.dropsBody, method != .get, !mayBeGET {
+                            context.fail("'\(load.url)': a redirect drops the body of \(method)")
+                        }
+                        if change.dropsFields { context.fail("'\(load.url)': a redirect drops the fields of the request") }
+                        if change.fields?.contains(where: { $0.name.text?.lowercased() == "accept" && $0.value.text != "text/plain" })
+                            == true
+                        {
+                            context.fail("'\(load.url)': a redirect changes the field Accept")
+                        }
+                    }
+                }
+            }
+        },
+        ConformanceCheck("REDIR-04") { context throws(CheckSkipped) in
+            let (user, password) = CheckContext.wrongCredential
+            var isJudged = false
+            try context.eachLoad(.redirects) { load, _, instance throws(CheckSkipped) in
+                guard let request = try context.request(of: load, user: user, password: password, to: instance) else { return }
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
+                for target in record.redirectTargets(from: request) {
+                    isJudged = true
+                    // REDIR-01 reports a URL that does not parse. By the URL Standard, a URL of the same origin may
+                    // keep user and password.
+                    if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.description.contains(password) {
+                        context.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
+                    }
+                }
+            }
+            if !isJudged { throw CheckSkipped("no URL of the manifest redirects with a user name before its host") }
+        },
+        ConformanceCheck("REDIR-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                for isTaken in [true, false] {
+                    var script = CheckContext.script(for: load)
+                    (script.decision, script.takesRedirects, script.pauseTime) = (.later, isTaken, .milliseconds(30))
+                    guard let record = try context.settled(request, of: instance, script) else {
+                        return context.fail("'\(load.url)' did not end after a late decision \(isTaken ? "" : "not ")to take a redirect")
+                    }
+                    let place = try record.placeOfRedirect(load)
+                    let after = record.calls[(place + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
+                    if let late = after.first(where: { isTaken || ($0.stage == .paused && $0.call.isDelivery) }) {
+                        context.fail(
+                            "'\(load.url)': \(late.call.function) was called before the decision about a redirect, or after it was taken")
+                    } else if !isTaken, !after.contains(where: { $0.isResponse || $0.isFailure }) {
+                        context.fail("'\(load.url)': after a late decision not to take a redirect, neither its response nor a failure came")
+                    } else if !isTaken, case .redirect(_, .whole) = record.calls[place].call,
+                        record.failure?.value?.code == LoadError.Code.badRedirect.rawValue
+                    {
+                        context.fail("'\(load.url)': a redirect with a response was not taken, and the load failed with badRedirect")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("PROP-01") { context throws(CheckSkipped) in
+            let name = "org.example.judge.unknown"
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                var request = request
+                request.properties[name] = .text("kept")
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
+                _ = try record.placeOfRedirect(load)
+                for case .redirect(let change, _) in record.calls.map(\.call) {
+                    guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
+                    context.fail("'\(load.url)' changes a property of the request that it does not know")
+                }
+            }
+        },
+        eachLoad("CACHE-01") { record in
+            record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
+        },
+        eachLoad("SEC-08", beside: [.fields]) { record in
+            let ofResponses = record.calls.flatMap { call -> [ReadField] in
+                switch call.call {
+                case .interim(let response), .response(let response): response.value?.fields ?? []
+                case .redirect(let change, let response): (change.value?.fields ?? []) + (response.value?.fields ?? [])
+                case .trailers(let fields): fields ?? []
+                default: []
+                }
+            }
+            // DESC-05 reports a text that cannot be read.
+            return ofResponses.compactMap { field in
+                if !field.name.isUnreadable, field.name.text.flatMap({ HTTPField.Name($0) }) == nil {
+                    return "the name of a field is \(field.name.quoted)"
+                }
+                let isValid = field.value.isUnreadable || HTTPField.isValidValue(field.value.bytes ?? [])
+                return isValid ? nil : "the value of the field \(field.name.quoted) is \(field.value.quoted)"
+            }
+        },
+        ConformanceCheck("PROP-03") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.succeeds) {
+                for count in 0..<3 {
+                    var request = try context.request(load.url)
+                    request.properties["org.example.judge.text"] = .text("lent \(count)")
+                    request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
+                    guard let handler = try context.handler(for: request, of: instance) else { continue }
+                    _ = try handler.canInit(request, poisoning: true)
+                    let made = try ProbedLoad(RequestImage(request, instance.argumentMemory), handler, CheckContext.script(for: load))
+                    try made.start()
+                    guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    made.destroy(poisoning: true)
+                }
+            }
+            instance.end()
+        },
+    ]
+}

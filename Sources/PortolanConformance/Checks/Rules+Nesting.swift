@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+extension RuleCatalogue {
+    static let nesting: [ConformanceRule] = [
+        .must(
+            "NEST-01", level: 2, isEnforced: true, needs: .nested,
+            "A load opens its nested load through the host, which marks the nested request.",
+            because: "Policies apply to the nested request, and it does not come back to the same handler.",
+            remedy: "Open the nested load with portolan.nested/1."),
+        .must(
+            "NEST-02", level: 2, needs: .nested,
+            "If a nested load fails, its error is the cause of the outer load's error.",
+            because: "The user must know which URL failed.",
+            remedy: "Pass the result of nested->error as cause."),
+        .must(
+            "NEST-03", level: 3, needs: .nested,
+            "Redirects and challenges of a nested load are handled or passed on.",
+            because: "The nested resource may be at another URL.",
+            remedy: "Leave them to the host."),
+        .must(
+            "NEST-04", level: 3, needs: .nested,
+            "A pause of the outer load also pauses the nested load.",
+            because: "Otherwise the process keeps the whole body in memory.",
+            remedy: "Do not read from the nested load while the outer load is paused."),
+        .must(
+            "NEST-05", level: 3, needs: .nested,
+            "If the body of a nested load ends too early, at any byte, the outer load fails.",
+            because: "Half an archive that looks complete is worse than none.",
+            remedy: "Check for the end mark of the format."),
+        .must(
+            "NEST-06", level: 4, needs: .nested,
+            "A nested body that expands without end reaches a limit.",
+            because: "A few bytes can expand until memory is full.",
+            remedy: "Limit the ratio and the total size."),
+        .must(
+            "NEST-07", level: 3, isEnforced: true, needs: .nested,
+            "If loads are nested deeper than the host's limit, the load fails with an error that says so.",
+            because: "A URL can contain itself a thousand times.",
+            remedy: "Pass on the error of the nested load."),
+        .must(
+            "NEST-08", level: 3, isEnforced: true, needs: .nested,
+            "The load closes a nested load once, and does not use it after that.",
+            because: "The memory of a closed nested load is freed.",
+            remedy: "Forget the pointer when you close the nested load."),
+    ]
+}
+
+/// NEST: nested loads.
+extension ConformanceCheck {
+    static let nesting: [ConformanceCheck] = [
+        ConformanceCheck("CANCEL-08") { context throws(CheckSkipped) in
+            try context.eachNested(.silent) { load, made throws(CheckSkipped) in
+                let hasOpened = made.client.state.wait(atMost: context.patience) {
+                    $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
+                }
+                made.stop()
+                let isSettled = context.settled(made, within: .seconds(1)) != nil
+                guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
+                if !isSettled {
+                    context.fail("'\(load.url)' was still running one second after a stop that came while its nested load had no data yet")
+                }
+            }
+        },
+        ConformanceCheck("NEST-01") { context throws(CheckSkipped) in
+            try context.eachNested(.loaded) { load, made throws(CheckSkipped) in
+                guard let record = context.settled(made, within: context.patience), record.didFinish else {
+                    throw load.unfinished
+                }
+                if made.client.state.withLock({ $0.nested.isEmpty }) {
+                    context.fail("'\(load.url)' is tagged nested, but finished without opening a nested load by portolan.nested/1")
+                }
+            }
+        },
+        refused("NEST-02", [.failing(.accessDenied), .cut(after: 1)], "had failed"),
+        ConformanceCheck("NEST-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.nested, isBlocking: false) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                // In many pieces, so that some remain to be read during the pause.
+                script.innerPieceSize = try context.pieceSize(load, request, of: instance)
+                (script.pauses, script.pauseTime) = (.each, .milliseconds(2))
+                let made = try context.make(request, of: instance, script)
+                try made.start()
+                guard let record = context.settled(made, within: context.patience) else {
+                    return context.fail("'\(load.url)' did not end with a pause at each delivery")
+                }
+                let pieces = made.client.state.withLock(\.nested).map(\.pieces)
+                if pieces.allSatisfy({ $0.all < 2 }) { throw CheckSkipped.other("'\(load.url)' reads no nested body of two bytes or more") }
+                let inPause = pieces.reduce(0) { $0 + $1.inPause }
+                if inPause > 0 {
+                    context.fail("'\(load.url)' read \(ValueFormatting.count(inPause, "piece")) of its nested body while it was paused")
+                }
+                if record.ends.isEmpty { context.fail("'\(load.url)' emitted no end with a pause at each delivery") }
+            }
+        },
+        ConformanceCheck("NEST-05") { context throws(CheckSkipped) in
+            try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
+                let length = try context.innerLength(load, request, of: instance)
+                var script = CheckContext.script(for: load)
+                script.innerPieceSize = max(1, length / 8)
+                // At each byte of a short body, and at some places in a long one.
+                for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
+                    script.inner = .cut(after: count)
+                    guard let record = try context.settled(request, of: instance, script) else {
+                        return context.fail("'\(load.url)' did not end when its nested body was cut after \(count) bytes")
+                    }
+                    if record.didFinish {
+                        context.fail("'\(load.url)' finished, although its nested load failed after \(count) of \(length) bytes")
+                    } else if record.failure?.value == nil {
+                        context.fail("'\(load.url)' gave no error when its nested load failed after \(count) of \(length) bytes")
+                    }
+                }
+            }
+        },
+        refused("NEST-07", [.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true),
+        ConformanceCheck("LEAK-07") { context throws(CheckSkipped) in
+            // Only loads that reach their own end: the host closes the nested loads of a stopped load.
+            for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
+                try context.eachNested(inner) { load, made throws(CheckSkipped) in
+                    guard context.settled(made, within: context.patience) != nil else {
+                        throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
+                    }
+                    let opened = made.client.state.withLock(\.nested)
+                    guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
+                    if opened.contains(where: { $0.use.closes == 0 }) {
+                        context.fail("'\(load.url)' did not close a nested load that it had opened")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("NEST-08") { context throws(CheckSkipped) in
+            try context.eachUse { load, use in
+                if use.closes > 1 { context.fail("'\(load.url)' closed its nested load \(use.closes) times") }
+                if use.isInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
+                if use.late > 0 { context.fail("'\(load.url)' used its nested load after it had closed it") }
+            }
+        },
+    ]
+
+    /// Makes nested loads fail in each of these ways. The load's error must name the failure: as the code of a cause,
+    /// or as its own code if `mayBeItsOwn`.
+    private static func refused(
+        _ id: String, _ ways: [ClientScript.Inner], _ words: String, mayBeItsOwn: Bool = false
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            for way in ways {
+                try context.eachNested(way) { load, made throws(CheckSkipped) in
+                    guard let record = context.settled(made, within: context.patience) else {
+                        return context.fail("'\(load.url)' did not end when its nested load \(words)")
+                    }
+                    guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
+                        throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)")
+                    }
+                    // NEST-05 reports a load that finishes without the rest. A load that fails before it saw the
+                    // failure has another cause.
+                    let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
+                    if case .cut = way, record.didFinish || load.error != nil || !isTold { return }
+                    guard let error = record.failure?.value else {
+                        return context.fail("'\(load.url)' gave \(LoadResult(record).words) when its nested load \(words)")
+                    }
+                    let named = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
+                    if let code = way.failure, !named.contains(code.rawValue) {
+                        context.fail(
+                            "'\(load.url)': its nested load \(words), but "
+                                + (mayBeItsOwn ? "its error has another code, and no such cause" : "its error has no such cause"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension ConformanceLoad {
+    /// The reason if the load does not finish. A load that should fail is right not to finish.
+    fileprivate var unfinished: CheckSkipped {
+        error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' should fail")
+    }
+}
+
+extension CheckContext {
+    /// The number of bytes that a load reads from its nested load, if the nested body is complete.
+    fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
+        let made = try make(request, of: instance, Self.script(for: load))
+        try made.start()
+        guard settled(made, within: patience)?.didFinish == true else { throw load.unfinished }
+        let length = made.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
+        guard length > 0 else { throw CheckSkipped.other("'\(load.url)' reads no nested body") }
+        return length
+    }
+
+    /// A piece size that splits a nested body into some dozens of pieces.
+    fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
+        max(1, try innerLength(load, request, of: instance) / 64)
+    }
+
+    /// Calls `body` with each load that opens nested loads, after its start.
+    fileprivate func eachNested(
+        _ inner: ClientScript.Inner, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        try eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
+            var script = Self.script(for: load)
+            script.inner = inner
+            let made = try make(request, of: instance, script)
+            try made.start()
+            try body(load, made)
+        }
+    }
+
+    /// Calls `body` with the use of each nested load, for loads that reach their end, whose nested load fails, and that
+    /// are stopped.
+    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(CheckSkipped) {
+        for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .silent] {
+            try eachNested(inner) { load, made throws(CheckSkipped) in
+                if inner == .silent {
+                    _ = made.client.state.wait(atMost: shortPatience) { $0.nested.isEmpty && !$0.hasEnded ? nil : true }
+                    made.stop()
+                }
+                guard settled(made, within: patience) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                let opened = made.client.state.withLock(\.nested)
+                guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
+                for nested in opened { body(load, nested.use) }
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+extension RuleCatalogue {
+    static let order: [ConformanceRule] = [
+        .must(
+            "ORDER-01", level: 2, isEnforced: true, needs: .any,
+            "The response comes before data, trailers and did_finish.",
+            because: "The response tells callers what the bytes are.",
+            remedy: "Call did_receive_response first, also for an empty body."),
+        .must(
+            "ORDER-02", level: 2, isEnforced: true, needs: .any,
+            "A load has exactly one end: did_finish, did_fail, or a redirect that was taken.",
+            because: "Without an end, a caller waits forever. With two, the caller is called after its memory is freed.",
+            remedy: "Return immediately after each end, and make sure that each path has one."),
+        .must(
+            "ORDER-03", level: 2, isEnforced: true, needs: .any,
+            "No event comes after the end of a load.",
+            because: "The caller may have freed the object that receives events.",
+            remedy: "Return after did_finish and did_fail."),
+        .must(
+            "ORDER-04", level: 2, isEnforced: true, needs: .redirects,
+            "No event comes after a redirect that was taken. After one that was not taken, the response and its body come.",
+            because: "The next load has already begun, or the caller wants to see the redirect itself.",
+            remedy: "Check what was_redirected returns."),
+        .must(
+            "ORDER-05", level: 3, isEnforced: true, needs: .any,
+            "Events of one load never overlap.",
+            because: "Callers hold no lock while they receive events.",
+            remedy: "Call the client only from inside a call of the host into this load."),
+        .must(
+            "ORDER-06", level: 3, isEnforced: true, needs: .any,
+            "can_init, canonical_request, make and destroy emit no event.",
+            because: "Callers expect no event there, and their memory may already be freed.",
+            remedy: "Report events from run, or from start, resume, woken and answered."),
+        .must(
+            "ORDER-07", level: 3, needs: .succeeds,
+            "The caller can stop a load from within each kind of event.",
+            because: "Callers most often stop a load because of an event.",
+            remedy: "Check what each client call returns, and return on PORTOLAN_STOPPED."),
+        .must(
+            "ORDER-08", level: 2, isEnforced: true, needs: .any,
+            "A second response comes only if the handler sets PORTOLAN_MULTIPART.",
+            because: "Callers that expect one response would join the two bodies.",
+            remedy: "Set the flag, or send one response."),
+        .must(
+            "ORDER-09", level: 2, isEnforced: true, needs: .uploads,
+            "The total in did_send never decreases, and never exceeds the length of the body.",
+            because: "Otherwise progress bars run backwards.",
+            remedy: "Pass the total so far, not the size of the last piece."),
+        .must(
+            "ORDER-10", level: 2, isEnforced: true, needs: .any,
+            "The load calls cached_response_is_valid only if make received a stored response.",
+            because: "Without a stored response, the host has nothing to deliver.",
+            remedy: "Check whether the stored response in make is NULL."),
+        .must(
+            "ORDER-11", level: 2, isEnforced: true, needs: .fails,
+            "A failure has an error.",
+            because: "Callers branch on its code, and users read its message.",
+            remedy: "Pass a portolan_error with a code and a message to did_fail."),
+        .must(
+            "ORDER-12", level: 3, needs: .any,
+            "The load calls no function of the client after destroy has returned.",
+            because: "The client's memory is freed by then.",
+            remedy: "In destroy, join the threads that call wake."),
+        .must(
+            "ORDER-13", level: 2, isEnforced: true, needs: .any,
+            "Interim responses come before the response and have a status from 100 to 199. Trailers come once, after the body.",
+            because: "Otherwise both seem to belong to another response.",
+            remedy: "Follow the order in client.h."),
+    ]
+}
+
+/// ORDER: which events occur, and in which order.
+extension ConformanceCheck {
+    static let order: [ConformanceCheck] = [
+        eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+            guard let first = record.delivered.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }),
+                first.isBodyOrFinish
+            else { return [] }
+            return ["\(first.call.function) came before any response"]
+        },
+        eachLoad("ORDER-02", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+            let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
+            // ORDER-04 reports events after a followed redirect.
+            let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
+            if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
+            return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, although it was not stopped"] : []
+        },
+        eachLoad("ORDER-03", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+            guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
+            let after = record.calls[(end + 1)...].filter {
+                $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
+            }
+            return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
+        },
+        ConformanceCheck("ORDER-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                let taken = try context.perform(request, of: instance, script)
+                let end = try taken.placeOfRedirect(load)
+                if let late = taken.calls[(end + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
+                    context.fail("'\(load.url)': \(late.call.function) came after a redirect that was taken")
+                }
+                script.takesRedirects = false
+                let kept = try context.perform(request, of: instance, script)
+                let rest = kept.calls[try kept.placeOfRedirect(load)...]
+                if !rest.contains(where: { $0.isResponse || $0.isFailure }) {
+                    context.fail("'\(load.url)': after a redirect that was not taken, neither its response nor a failure came")
+                }
+            }
+        },
+        ConformanceCheck("ORDER-05") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                var script = CheckContext.script(for: load)
+                // Gives time for another call.
+                script.whileDelivering = { index, _ in if index < 6 { Polling.watch(.milliseconds(index < 2 ? 30 : 2)) } }
+                let record = try context.perform(context.request(load.url), of: instance, script)
+                guard let second = record.events.first(where: { $0.overlaps > 0 }) else { continue }
+                context.fail("'\(load.url)': \(second.call.function) was called while another call of the client ran")
+            }
+            instance.end()
+        },
+        eachLoad("ORDER-06", beside: [.pauses, .otherEnds(withStops: true)]) { record in
+            record.events.compactMap { event in
+                guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { return nil }
+                return "\(event.call.function) was called from within \(function.rawValue)"
+            }
+        },
+        ConformanceCheck("ORDER-07") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any).prefix(8) {
+                let request = try context.request(load.url)
+                let whole = try context.perform(request, of: instance, CheckContext.script(for: load)).events
+                var seen: Set<String> = []
+                for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
+                    var script = CheckContext.script(for: load)
+                    script.stopsAt = index
+                    if try context.stopped(request, of: instance, by: script) == nil {
+                        return context.fail("'\(load.url)' was still running after it was stopped from within \(event.call.function)")
+                    }
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("ORDER-08") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let request = try context.request(load.url)
+                guard let handler = try context.handler(for: request, of: instance), !handler.description.isMultipart else { continue }
+                let count = try context.perform(request, of: instance, CheckContext.script(for: load)).responses.count
+                if count > 1 { context.fail("'\(load.url)' had \(count) responses, but its handler does not set PORTOLAN_MULTIPART") }
+            }
+            instance.end()
+        },
+        ConformanceCheck("ORDER-09") { context throws(CheckSkipped) in
+            try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
+                // Pieces that grow and shrink, so that no piece has the size of a sum.
+                let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
+                let length = 2 * CheckContext.length
+                let (request, script) = try context.upload(load, pieces, length: length)
+                var (last, isTold) = (Int64(0), false)
+                for call in try context.perform(request, of: instance, script).calls {
+                    if call.call == .rewind { last = 0 }
+                    guard case .sent(let total) = call.call else { continue }
+                    isTold = true
+                    if total < last { context.fail("'\(load.url)': did_send reported \(total) after \(last)") }
+                    if total > length { context.fail("'\(load.url)': did_send reported \(total) of a body of \(length) bytes") }
+                    last = total
+                }
+                if !isTold { throw CheckSkipped.other("'\(load.url)' never calls did_send") }
+            }
+        },
+        eachLoad("ORDER-10", beside: [.fields, .policies]) { record in
+            record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, but none was offered"] : []
+        },
+        eachLoad("ORDER-11") { record in
+            if record.failure == .missing { return ["it failed without an error"] }
+            return record.refusal == nil && !record.isMade ? ["make returned no load, and gave no error"] : []
+        },
+        ConformanceCheck("ORDER-12") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.any)
+            var made: [(ConformanceLoad, ProbedLoad)] = []
+            for load in loads {
+                for stopsAt in [nil, 0, 1] {
+                    var script = CheckContext.script(for: load)
+                    script.stopsAt = stopsAt
+                    let one = try context.make(context.request(load.url), of: instance, script)
+                    try one.start()
+                    guard one.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    one.destroy()
+                    made.append((load, one))
+                }
+            }
+            Polling.watch(.milliseconds(100))
+            for (load, one) in made {
+                for call in one.record.calls where call.stage == .destroyed {
+                    context.fail("'\(load.url)': \(call.call.function) was called after destroy had returned")
+                }
+            }
+            instance.end()
+        },
+        eachLoad("ORDER-13", beside: [.large, .pauses]) { record in
+            var findings: [String] = []
+            var (hasResponse, hasTrailers) = (false, false)
+            for call in record.delivered {
+                switch call.call {
+                case .interim(let response):
+                    if hasResponse { findings.append("an interim response came after the response") }
+                    if let status = response.value?.status, !(100...199).contains(status) {
+                        findings.append("an interim response has the status \(status)")
+                    }
+                case .response(let response):
+                    hasResponse = true
+                    if let status = response.value?.status, status != 0, !(200...999).contains(status) {
+                        findings.append("the response has the status \(status)")
+                    }
+                case .trailers:
+                    if hasTrailers { findings.append("trailers came twice") }
+                    hasTrailers = true
+                case .data: if hasTrailers { findings.append("data came after the trailers") }
+                default: break
+                }
+            }
+            return findings
+        },
+    ]
+
+    /// The additional loads of a check, beside those that the manifest names.
+    enum Beside: Sendable {
+        /// Loads with large bodies.
+        case large
+        /// The same loads with a pause at each delivery.
+        case pauses
+        /// Loads that are not answered as their manifest says (``CheckContext/eachOtherEnd(withStops:_:)``).
+        case otherEnds(withStops: Bool)
+        /// The same loads with request fields.
+        case fields
+        /// The same loads with each cache policy.
+        case policies
+        /// Loads of the same URLs with unusual bytes at their end, which no line of text contains.
+        case marks
+    }
+
+    /// A check of the record of every URL in the manifest that ends.
+    static func eachLoad(
+        _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
+        _ look: @escaping @Sendable (LoadRecord) -> [String]
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            func tell(_ load: ConformanceLoad, _ record: LoadRecord) { context.fail(look(record).map { "'\(load.url)': \($0)" }) }
+            var reason: CheckSkipped?
+            do throws(CheckSkipped) {
+                try context.eachRecord(scenario, tell)
+            } catch {
+                reason = error
+            }
+            // `try?` because the additional loads do not affect the result of the main loads.
+            for other in beside {
+                switch other {
+                case .large: try? context.eachRecord(.large, tell)
+                case .pauses: try? context.eachVariant(of: scenario, pausing: true, tell)
+                case .otherEnds(let withStops): try? context.eachOtherEnd(withStops: withStops, tell)
+                case .fields: try? context.eachVariant(of: scenario, fields: fields, tell)
+                case .policies: try? context.eachVariant(of: scenario, policies: CachePolicy.allCases, tell)
+                case .marks: try? context.eachVariant(of: scenario, marks: marks, tell)
+                }
+            }
+            if let reason, context.findings.isEmpty { throw reason }
+        }
+    }
+
+    private static let marks = ["%1B%5B31m", "%FF", "%C2%85", "%0A"]
+
+    /// Common request fields.
+    private static let fields: HTTPFields = [
+        .accept: "text/plain, */*;q=0.5", .range: "bytes=0-1", .acceptLanguage: "en", .ifNoneMatch: "\"judge\"",
+    ]
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+extension RuleCatalogue {
+    static let registration: [ConformanceRule] = [
+        .must(
+            "REG-01", level: 1,
+            "After init, deinit and init again, each start succeeds and gives the same handlers.",
+            because: "The host starts a plugin again when its settings change.",
+            remedy: "Undo in deinit everything that init did, and leave nothing in static memory that disturbs a second start."),
+        .must(
+            "REG-02", level: 1,
+            "If the host offers no extension, init succeeds or refuses with a message.",
+            because: "Extensions are optional. A host may have none.",
+            remedy: "Check the result of extension before you use it. If you need the extension, refuse with PORTOLAN_ERROR_NOT_OFFERED."),
+        .must(
+            "REG-03", level: 2,
+            "If init refuses, it leaves nothing behind.",
+            because: "The host does not call deinit after a refusal, so nothing frees what is left.",
+            remedy: "Free everything that init created before you call give."),
+        .must(
+            "REG-04", level: 3,
+            "Two instances in one process share no state that a caller can see.",
+            because: "Two loaders in a program may configure the same plugin differently.",
+            remedy: "Keep settings and state in the instance that init returns."),
+        .must(
+            "REG-05", level: 2,
+            "deinit, called after the last load, leaves no thread, file descriptor or timer.",
+            because: "A leftover thread or timer runs code of an instance that no longer exists.",
+            remedy: "Join threads and close file descriptors in deinit."),
+        .must(
+            "REG-06", level: 2, needs: .setting,
+            "If a setting has the wrong type, init refuses with a message that names the setting.",
+            because: "Without the name, the user has to search the whole settings file for the mistake.",
+            remedy: "Check the kind of each setting, and put the name of the setting into the message."),
+        .must(
+            "REG-07", level: 2,
+            "The plugin calls no function of the host after deinit has returned.",
+            because: "The memory of the host structure is freed by then.",
+            remedy: "Before deinit returns, stop every thread that may call the host."),
+    ]
+}
+
+/// REG: start and end of an instance.
+extension ConformanceCheck {
+    static let registration: [ConformanceCheck] = [
+        ConformanceCheck("REG-01") { context throws(CheckSkipped) in
+            var seen: Set<[String]> = []
+            for turn in ["first", "second", "third"] {
+                let plugin = try context.plugin()
+                switch try ProbedInstance.start(plugin, context.configuration(), on: context.instanceContext) {
+                case .refused(let reasons):
+                    return context.fail(
+                        "the \(turn) start is refused: \(reasons.last?.value?.message.quoted ?? "no readable reason is given")")
+                case .started(let instance):
+                    seen.insert(plugin.handlers.map { "\($0.identifier.quoted) \($0.schemes.map(\.quoted))" })
+                    instance.end()
+                }
+            }
+            if seen.count > 1 { context.fail("the handlers differ from one start to the next") }
+        },
+        ConformanceCheck("REG-02") { context throws(CheckSkipped) in
+            switch try ProbedInstance.start(context.plugin(), context.configuration(), offering: [], on: context.instanceContext) {
+            case .started(let instance):
+                instance.end()
+            case .refused(let reasons):
+                let text = reasons.last?.value?.message.text
+                if text?.isEmpty != false { context.fail("it refuses a host without extensions, but gives no message that says why") }
+            }
+        },
+        ConformanceCheck("REG-03", needsProcess: true) { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            var refusals = 0
+            let configurations = try context.wrongConfigurations()
+            for (_, _, configuration) in configurations {
+                // The first time, a library may create permanent state.
+                if case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
+                    instance.end()
+                    continue
+                }
+                refusals += 1
+                func startAgain() throws(CheckSkipped) {
+                    try context.keepsTime()
+                    if case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
+                        instance.end()
+                    }
+                }
+                let before = ProcessResources.taken()
+                for _ in 0..<3 { try startAgain() }
+                context.fail(ProcessResources.settledAdditions(since: before, within: .milliseconds(500)))
+                let growth = CheckContext.heapGrowth(within: context.patience / configurations.count, startAgain)
+                if let growth { context.fail("each of \(growth.rounds) rounds of \(growth.length) refusals left \(growth.words)") }
+            }
+            if refusals == 0 { throw CheckSkipped("no configuration was found that it refuses (REG-06)") }
+        },
+        ConformanceCheck("REG-04") { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            let loads = try context.loads(.succeeds)
+            let first = try context.instance(of: plugin)
+            let alone = try loads.map { load throws(CheckSkipped) in try context.follow(load, of: first).last?.body }
+            func compare(_ when: String) throws(CheckSkipped) {
+                for (load, body) in zip(loads, alone) where try context.follow(load, of: first).last?.body != body && !context.varies(load)
+                {
+                    context.fail("'\(load.url)' gave different bytes \(when)")
+                }
+            }
+            let second: ProbedInstance
+            switch try ProbedInstance.start(plugin, context.configuration(), on: context.instanceContext) {
+            case .started(let instance): second = instance
+            case .refused(let reasons):
+                first.end()
+                let message = reasons.last?.value?.message.quoted ?? "no readable reason"
+                return context.fail("a second instance is refused while the first lives: \(message)")
+            }
+            try compare("while a second instance lives")
+            for load in loads { _ = try context.follow(load, of: second) }
+            second.end()
+            try compare("after a second instance has ended")
+            // A setting in static memory is shared by two instances.
+            for (name, configuration) in try context.otherConfigurations() {
+                let apart = try context.bodies(of: loads, with: configuration)
+                guard case .started(let other) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
+                    continue
+                }
+                try compare("while another instance has another '\(name)'")
+                // … and the other way round.
+                for (load, body) in zip(loads, apart ?? [])
+                where try context.follow(load, of: other).last?.body != body && !context.varies(load) {
+                    context.fail("'\(load.url)': an instance with another '\(name)' gave different bytes beside the first and alone")
+                }
+                other.end()
+            }
+            first.end()
+        },
+        ConformanceCheck("REG-05", needsProcess: true) { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            let loads = try context.loads(.any)
+            func live() throws(CheckSkipped) {
+                let instance = try context.instance(of: plugin)
+                for load in loads { _ = try context.follow(load, of: instance) }
+                instance.end()
+            }
+            // The first time, a library may create permanent state.
+            try live()
+            let before = ProcessResources.taken()
+            try live()
+            context.fail(ProcessResources.settledAdditions(since: before, within: .seconds(1)))
+            context.fail(ProcessResources.taken().losses(since: before))
+        },
+        ConformanceCheck("REG-06") { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            for (name, wrong, configuration) in try context.wrongConfigurations() {
+                switch try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
+                case .started(let instance):
+                    instance.end()
+                    context.fail("it starts with \(wrong) for the setting '\(name)'")
+                case .refused(let reasons):
+                    let message = reasons.last?.value?.message
+                    if message?.text?.contains(name) != true {
+                        context.fail(
+                            "it refuses \(wrong) for '\(name)', but its message does not name the setting: \(message?.quoted ?? "(none)")")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("REG-07") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) { _ = try context.follow(load, of: instance) }
+            instance.end()
+            Polling.watch(.milliseconds(100))
+            for call in instance.host.calls where call.isAfterEnd {
+                context.fail("it called host.\(call.function) after deinit had returned: \(call.text)")
+            }
+        },
+    ]
+}
+
+extension CheckContext {
+    /// The bodies of `loads` in an instance without others: an instance of a copy of the library, which has its own
+    /// static memory. `nil` if the copy does not start, for example because it does not find its files in the copy's
+    /// folder.
+    fileprivate func bodies(of loads: [ConformanceLoad], with configuration: PluginConfiguration) throws(CheckSkipped) -> [[UInt8]?]? {
+        // `try?` because DESC-13 checks whether a copy opens.
+        guard let path = target.library, let copy = try? ProbedLibrary.copy(of: path), let library = try? ProbedLibrary(at: copy.path),
+            let entry = unsafe library.entry, let pointer = unsafe entry(PortolanVersion.major),
+            case .started(let alone)? = try? unsafe ProbedInstance.start(DescribedPlugin(pointer), configuration, on: instanceContext)
+        else { return nil }
+        let bodies = try loads.map { load throws(CheckSkipped) in try follow(load, of: alone).last?.body }
+        alone.end()
+        return bodies
+    }
+}

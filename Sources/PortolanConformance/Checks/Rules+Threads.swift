@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+extension RuleCatalogue {
+    static let threads: [ConformanceRule] = [
+        .must(
+            "THREAD-01", level: 3, isEnforced: true, needs: .succeeds,
+            "The client is called only from inside a call into the load, or on the load-thread. The plugin's own threads only call wake.",
+            because: "Otherwise events overlap, or come after the end.",
+            remedy: "Call wake from your own threads, and deliver in woken."),
+        .must(
+            "THREAD-02", level: 3, needs: .succeeds,
+            "A load may be made on one thread, started on a second, resumed on a third and stopped on a fourth.",
+            because: "The host uses any thread that is free.",
+            remedy: "Keep no state of a load in thread-local memory."),
+        .must(
+            "THREAD-03", level: 3, needs: .succeeds,
+            "Two loads at once each deliver their own bytes.",
+            because: "It is easy to share a buffer by mistake.",
+            remedy: "Give each load its own buffer."),
+        .must(
+            "THREAD-04", level: 3, needs: .succeeds,
+            "After each call, signal masks, signal handlers, locale and rounding mode are the same as before.",
+            because: "All of these belong to the process.",
+            remedy: "Restore what a library changed, or use its thread-safe functions."),
+        .should(
+            "THREAD-05", level: 4, needs: .succeeds,
+            "256 loads at once need only a bounded number of threads.",
+            because: "Each thread costs memory and time.",
+            remedy: "Share threads between loads."),
+        .must(
+            "THREAD-06", level: 3, needs: .succeeds,
+            "The plugin holds no lock while it calls the client.",
+            because: "The client may call back, or wait for another load.",
+            remedy: "Unlock before each client call."),
+        .must(
+            "THREAD-07", level: 3, needs: .succeeds,
+            "A client call that blocks in one load does not block another load.",
+            because: "The readers of two loads are independent.",
+            remedy: "Share no lock between loads."),
+        .must(
+            "THREAD-08", level: 4, needs: .succeeds,
+            "When no load is left, every thread of the plugin has ended or sleeps.",
+            because: "A thread in a busy loop uses the processor forever.",
+            remedy: "Wait on a condition variable, not in a loop."),
+    ]
+}
+
+/// THREAD: several threads, and several loads.
+extension ConformanceCheck {
+    static let threads: [ConformanceCheck] = [
+        ConformanceCheck("THREAD-02") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                script.pauses = .each
+                // First check whether it ends at all; then run all of it on one thread.
+                _ = try context.perform(request, of: instance, script)
+                let expected = LoadResult(try context.performHere(request, of: instance, script))
+                script.changesThreads = true
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end when each call into it came on another thread")
+                }
+                let found = LoadResult(record)
+                if found != expected, !context.varies(load) {
+                    context.fail(
+                        "'\(load.url)' gave \(found.words) when each call into it came on another thread, but \(expected.words) otherwise")
+                }
+            }
+            // Compare only the end of other loads, because the rest may differ each time.
+            for scenario in [ConformanceRule.Scenario.fails, .redirects, .challenges, .uploads] {
+                // `try?` because a manifest without such a URL may have others.
+                try? context.eachLoad(scenario, isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                    var (request, script) = try context.scene(load)
+                    let expected = try context.perform(request, of: instance, script)
+                    script.changesThreads = true
+                    guard let found = try context.settled(request, of: instance, script) else {
+                        return context.fail("'\(load.url)' did not end when each call into it came on another thread")
+                    }
+                    if found.didFinish != expected.didFinish || found.failure?.value?.code != expected.failure?.value?.code {
+                        let words = [found, expected].map { LoadResult($0).words }
+                        context.fail(
+                            "'\(load.url)' gave \(words[0]) when each call into it came on another thread, but \(words[1]) otherwise")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("THREAD-03") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let known = try context.known(.succeeds, of: instance, atMost: 8)
+            for _ in 0..<4 {
+                // Two of each.
+                let together = try (known + known).map { one throws(CheckSkipped) in
+                    (known: one, made: try context.make(one.request, of: instance, one.script))
+                }
+                for one in together { try one.made.start() }
+                for one in together {
+                    context.expectSame(context.settled(one.made, within: context.patience), as: one.known, "beside other loads")
+                }
+            }
+            // Upload buffers are filled before they are delivered. A mix-up shows only if the server sends the upload
+            // back.
+            var isEchoed = false
+            for load in (try? context.loads(.uploads)) ?? [] {  // because a manifest without one may have others
+                let uploads = try (0..<4).map { index throws(CheckSkipped) in
+                    let piece = [UInt8](repeating: UInt8(65 + index), count: 1000)
+                    return try context.upload(load, [piece, piece, piece], length: 3000)
+                }
+                let alone = try uploads.map { request, script throws(CheckSkipped) in
+                    BaselineLoad(load: load, request: request, result: LoadResult(try context.perform(request, of: instance, script)))
+                }
+                guard zip(uploads, alone).allSatisfy({ $0.1.body.flatMap(\.self) == $1.result.body }) else { continue }
+                isEchoed = true
+                let together = try uploads.map { request, script throws(CheckSkipped) in
+                    var script = script
+                    script.readTime = .milliseconds(3)
+                    return try context.make(request, of: instance, script)
+                }
+                for made in together { try made.start() }
+                for (made, known) in zip(together, alone) {
+                    context.expectSame(context.settled(made, within: context.patience), as: known, "beside other uploads")
+                }
+            }
+            if context.areAllIdle { instance.end() }
+            guard Set(known.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
+            let words = known.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
+            throw CheckSkipped("\(words), so the check can't see whether loads mix their bytes")
+        },
+        ConformanceCheck("THREAD-04", needsProcess: true) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.any)
+            let before = ProcessEnvironment.taken()
+            for load in loads {
+                var script = CheckContext.script(for: load)
+                // The thread's state is compared on the thread that calls the load's functions.
+                script.watchesThread = true
+                let changes = try context.follow(load, of: instance, script).flatMap(\.threadChanges)
+                context.fail(changes.map { "'\(load.url)': after \($0)" })
+            }
+            context.fail(ProcessEnvironment.taken().changes(since: before).map { "after its loads had ended, \($0)" })
+            instance.end()
+        },
+        ConformanceCheck("THREAD-05", needsProcess: true) { context throws(CheckSkipped) in
+            let (count, bound) = (256, max(32, 2 * ProcessInfo.processInfo.activeProcessorCount))
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let state = ConditionLock((inside: 0, isOver: false))
+                let before = ProcessResources.threadsOfPlugins().count
+                let together = try (0..<count).map { _ throws(CheckSkipped) in
+                    var script = CheckContext.script(for: load)
+                    script.isTerse = true
+                    script.whileDelivering = { event, _ in
+                        guard event == 0 else { return }
+                        state.withLockBroadcasting { $0.inside += 1 }
+                        _ = state.wait(atMost: .seconds(10)) { $0.isOver ? true : nil }
+                        state.withLockBroadcasting { $0.inside -= 1 }
+                    }
+                    return try context.make(request, of: instance, script)
+                }
+                for made in together { try made.start() }
+                let areInside = state.wait(atMost: context.patience) { $0.inside == count ? true : nil } == true
+                // One thread for each load is the runner's.
+                let own = ProcessResources.threadsOfPlugins().count - before - count
+                for made in together { made.stop() }
+                state.withLockBroadcasting { $0.isOver = true }
+                for made in together { _ = context.settled(made, within: context.patience) }
+                guard areInside else { throw CheckSkipped("some of \(count) loads of '\(load.url)' emitted no event (LOAD-01)") }
+                if own > bound { context.warn("'\(load.url)': \(count) loads at once had \(own) threads of their own; share them") }
+            }
+        },
+        ConformanceCheck("THREAD-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                guard let handler = try context.handler(for: request, of: instance) else { return }
+                let start = MonotonicTime.now
+                _ = try context.perform(request, of: instance, CheckContext.script(for: load))
+                // Do not wait for a slow load.
+                let isQuick = MonotonicTime.now - start < .milliseconds(300)
+                let stuck = Mutex<String?>(nil)
+                let others = ConditionLock(0)
+                let plain = CheckContext.script(for: load)
+                var script = plain
+                script.whileDelivering = { index, call in
+                    guard index < 4, stuck.withLock({ $0 == nil }) else { return }
+                    let isDone = ConditionLock(false)
+                    others.withLockBroadcasting { $0 += 1 }
+                    // `try?` because without a thread, or a load, nothing waits for a lock.
+                    let hasBegun: Void? = try? PlatformThread.start {
+                        let image = try? RequestImage(request, handler.instance.argumentMemory)
+                        if let image, let other = try? ProbedLoad(image, handler, plain) {
+                            if isQuick { try? other.start() }
+                            if other.waitUntilIdle(.seconds(10)) { other.destroy() }
+                        }
+                        isDone.withLockBroadcasting { $0 = true }
+                        others.withLockBroadcasting { $0 -= 1 }
+                    }
+                    if hasBegun == nil { others.withLockBroadcasting { $0 -= 1 } }
+                    if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil { stuck.withLock { $0 = call.function } }
+                }
+                let made = try context.make(request, of: instance, script)
+                try made.start()
+                _ = context.settled(made, within: context.patience)
+                if others.wait(atMost: context.patience, for: { $0 == 0 ? true : nil }) == nil { context.areAllIdle = false }
+                if let function = stuck.withLock({ $0 }) {
+                    let words = isQuick ? "made, run and destroyed" : "made and destroyed"
+                    context.fail("'\(load.url)': another load could not be \(words) while \(function) ran")
+                } else if handler.description.isBlocking, let function = try context.functionThatHoldsUpStop(of: load, request, instance) {
+                    context.fail("'\(load.url)': it could not be stopped on another thread while \(function) ran")
+                }
+            }
+        },
+        ConformanceCheck("THREAD-07") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let start = MonotonicTime.now
+                guard try context.settled(request, of: instance, CheckContext.script(for: load)) != nil else {
+                    throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
+                }
+                if MonotonicTime.now - start > .milliseconds(500) { throw CheckSkipped.other("'\(load.url)' takes too long") }
+                // The plugin may hold a lock around the whole load, or around each delivery of bytes.
+                for isData in [false, true] {
+                    let second = try context.make(request, of: instance, CheckContext.script(for: load))
+                    // Runs also if the first load never reached that delivery.
+                    defer { _ = context.settled(second, within: context.patience) }
+                    do throws(CheckSkipped) {
+                        let first = try context.settled(
+                            request, of: instance, load, at: { call in if case .data = call { true } else { !isData } }
+                        ) { () throws(CheckSkipped) in
+                            try second.start()
+                            if !second.waitUntilIdle(.seconds(1)) {
+                                context.fail(
+                                    "'\(load.url)': a second load of it did not continue for one second while a call of the first waited")
+                            }
+                        }
+                        // A load that waits for the other has already been reported.
+                        if first == nil { return }
+                    } catch {
+                        // An empty body: the load was checked at its response.
+                        if !isData || !error.isOther { throw error }
+                    }
+                }
+            }
+        },
+        ConformanceCheck("THREAD-08", needsProcess: true) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            try context.followAll(context.loads(.any), of: instance)
+            let time = ProcessResources.processorTimeAtRest()
+            if time > .milliseconds(10) { context.fail("200 ms without a load used \(ValueFormatting.time(time)) of processor time") }
+            instance.end()
+        },
+    ]
+}

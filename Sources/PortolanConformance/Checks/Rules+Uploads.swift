@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+extension RuleCatalogue {
+    static let uploads: [ConformanceRule] = [
+        .must(
+            "UPLOAD-01", level: 2, needs: .uploads,
+            "Every byte of the upload body arrives, in order.",
+            because: "If a byte is missing, the file is damaged.",
+            remedy: "Read until read_body returns 0."),
+        .must(
+            "UPLOAD-02", level: 3, needs: .uploads,
+            "If the upload body has no data yet, the load waits without a busy loop.",
+            because: "The source may be a person who types.",
+            remedy: "Return when read_body returns PORTOLAN_WAIT."),
+        .must(
+            "UPLOAD-03", level: 3, needs: .uploads,
+            "If the upload body fails, the load fails with the error of the body.",
+            because: "The peer must not keep half a file.",
+            remedy: "Return when read_body returns PORTOLAN_STOPPED."),
+        .must(
+            "UPLOAD-04", level: 2, needs: .uploads,
+            "An empty upload body works, with and without a length.",
+            because: "Empty files are valid.",
+            remedy: "If the first read_body returns 0, treat that as the end."),
+        .must(
+            "UPLOAD-05", level: 3, needs: .uploads,
+            "An upload body of unknown length works, or the load fails with a clear error.",
+            because: "Pipes have no length.",
+            remedy: "Check whether body_length is -1."),
+        .must(
+            "UPLOAD-06", level: 3, needs: .uploads,
+            "The last total in did_send equals the number of bytes that the load read.",
+            because: "Progress bars must reach the end.",
+            remedy: "Call did_send after each piece."),
+        .must(
+            "UPLOAD-07", level: 3, needs: .uploads,
+            "If the load has to send the body again, it asks for the body again.",
+            because: "The first reading has consumed the body.",
+            remedy: "Call rewind_body."),
+        .must(
+            "UPLOAD-08", level: 4, needs: .uploads,
+            "A body of 1 GiB is sent with constant memory.",
+            because: "Bodies can be larger than memory.",
+            remedy: "Send each piece before you read the next."),
+        .must(
+            "UPLOAD-09", level: 3, isEnforced: true, needs: .uploads,
+            "An upload body with more or fewer bytes than declared is an error.",
+            because: "The peer counts the bytes.",
+            remedy: "Do nothing. The host compares the numbers, and stops the load at read_body."),
+    ]
+}
+
+/// UPLOAD: request bodies that a load sends.
+extension ConformanceCheck {
+    static let uploads: [ConformanceCheck] = [
+        ConformanceCheck("UPLOAD-01") { context throws(CheckSkipped) in
+            // … and pieces that fill a buffer, and one byte more. All of them fit into the pipes of a server that runs
+            // a program for each request.
+            let full: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
+            var echoes: Set<String> = []
+            for pieces in [CheckContext.pieces, full] {
+                let bytes = Array(pieces.joined())
+                try context.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(CheckSkipped) in
+                    guard record.didFinish else {
+                        // A large upload may exceed a limit.
+                        if pieces == full { throw CheckSkipped.other("'\(load.url)' accepts no upload of \(bytes.count) bytes") }
+                        return context.fail("'\(load.url)': an upload gave \(LoadResult(record).words)")
+                    }
+                    try record.expectsReading(load)
+                    if record.bytesRead != bytes.count {
+                        context.fail("'\(load.url)' finished after it had read \(record.bytesRead) of \(bytes.count) bytes of a body")
+                    }
+                    // A response of equal length must be the upload itself, or a mapping of each byte, such as capital
+                    // letters.
+                    if record.body == bytes {
+                        echoes.insert(load.url)
+                    } else if record.body.count == bytes.count
+                        ? !bytes.isMapped(to: record.body) : echoes.contains(load.url) && !bytes.starts(with: record.body)
+                    {
+                        context.fail("'\(load.url)' returns an upload with different bytes")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("BODY-08") { context throws(CheckSkipped) in
+            let text = (0..<512).map { UInt8(0x20 + $0 % 95) }
+            let bytes = (0..<512).map { UInt8(truncatingIfNeeded: $0 * 7) }
+            var isJudged = false
+            var echoes: Set<String> = []
+            try context.eachUpload([text], length: 512) { load, record throws(CheckSkipped) in
+                if record.didFinish, record.body == text { echoes.insert(load.url) }
+            }
+            try context.eachUpload([bytes], length: 512) { load, record throws(CheckSkipped) in
+                guard echoes.contains(load.url) else { return }
+                isJudged = true
+                if record.body != bytes {
+                    context.fail(
+                        "'\(load.url)' returns a text unchanged, but changes 512 bytes with every value "
+                            + "(\(ValueFormatting.count(record.body.count, "byte")) came)")
+                }
+            }
+            if !isJudged { throw CheckSkipped("no URL of the manifest returns what is uploaded to it") }
+        },
+        ConformanceCheck("UPLOAD-02") { context throws(CheckSkipped) in
+            try context.eachLoad(.uploads, isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                let (request, plain) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
+                var script = plain
+                script.bodySource = .slow
+                let expected = LoadResult(try context.perform(request, of: instance, plain))
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end with a body that comes in pieces")
+                }
+                let found = LoadResult(record)
+                if record.longestWait > 8 {
+                    context.fail("'\(load.url)' called read_body \(record.longestWait) times in a row while the body had no data yet")
+                }
+                if found != expected, !context.varies(load) {
+                    context.fail(
+                        "'\(load.url)' gave \(found.words) for a body that comes in pieces, but \(expected.words) for one at once")
+                }
+                // … and a load that wakes itself to read again.
+                script.bodySource = .silent
+                let made = try context.make(request, of: instance, script)
+                try made.start()
+                _ = made.client.waitUntilHeld(atMost: .milliseconds(200))
+                Polling.watch(.milliseconds(50))
+                made.stop()
+                guard let silent = context.settled(made, within: context.shortPatience) else {
+                    throw CheckSkipped("'\(load.url)' was still running after a stop while its body waited (CANCEL-07)")
+                }
+                if silent.longestWait > 100 {
+                    context.fail("'\(load.url)' called read_body \(silent.longestWait) times in a moment while the body had no data yet")
+                }
+            }
+        },
+        ConformanceCheck("UPLOAD-03") { context throws(CheckSkipped) in
+            try context.eachUpload(from: .failing(2)) { load, record throws(CheckSkipped) in
+                try record.expectsReading(load)
+                if let late = record.deliveredAfterStop.first {
+                    context.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
+                }
+            }
+        },
+        ConformanceCheck("UPLOAD-04") { context throws(CheckSkipped) in
+            for length: Int64? in [0, nil] {
+                try context.eachUpload([], length: length) { load, record throws(CheckSkipped) in
+                    guard record.didFinish else {
+                        let words = length == nil ? "no bytes and no length" : "no bytes"
+                        return context.fail("'\(load.url)': an upload with \(words) gave \(LoadResult(record).words)")
+                    }
+                    try record.expectsReading(load)
+                }
+            }
+        },
+        ConformanceCheck("UPLOAD-05") { context throws(CheckSkipped) in
+            try context.eachUpload(CheckContext.pieces, length: nil) { load, record throws(CheckSkipped) in
+                guard record.didFinish else {
+                    if record.failure?.value == nil {
+                        context.fail("'\(load.url)': an upload without a length neither finished nor gave a readable error")
+                    }
+                    return
+                }
+                try record.expectsReading(load)
+                guard record.bytesRead != Int(CheckContext.length) else { return }
+                context.fail(
+                    "'\(load.url)' read \(record.bytesRead) bytes of an upload of \(CheckContext.length) without a length, and finished")
+            }
+        },
+        ConformanceCheck("UPLOAD-06") { context throws(CheckSkipped) in
+            try context.eachUpload { load, record throws(CheckSkipped) in
+                let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
+                guard record.didFinish, let total = sent.last else {
+                    throw CheckSkipped.other("'\(load.url)' never calls did_send")
+                }
+                guard total != Int64(record.bytesRead) else { return }
+                context.fail("'\(load.url)': the last total in did_send was \(total), but the load had read \(record.bytesRead) bytes")
+            }
+        },
+        ConformanceCheck("UPLOAD-07") { context throws(CheckSkipped) in
+            var isJudged = false
+            try context.eachUpload { load, record throws(CheckSkipped) in
+                guard record.didFinish, let question = record.calls.lastIndex(where: \.isChallenge) else { return }
+                let before = record.calls[..<question].readsSinceRewind.reduce(0) { $0 + max(0, $1) }
+                guard before > 0 else { return }
+                isJudged = true
+                guard !record.calls[question...].contains(where: { $0.call == .rewind }) else { return }
+                context.fail(
+                    "'\(load.url)' had read \(before) bytes of its upload at its challenge, but finished without asking for the body again")
+            }
+            if !isJudged { throw CheckSkipped("no URL of the manifest sends a challenge after it has read from an upload") }
+        },
+        ConformanceCheck("UPLOAD-08", needsProcess: true) { context throws(CheckSkipped) in
+            let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
+            try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
+                // Memory that only the first upload needs is excluded.
+                var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
+                _ = try context.settled(request, of: instance, script)
+                request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
+                (script.bodySource, script.isTerse) = (.endless(length), true)
+                let made = try context.make(request, of: instance, script)
+                let before = ProcessResources.residentBytes()
+                var peak = before
+                let end = MonotonicTime.now + context.patience
+                try made.start()
+                while !made.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end { peak = max(peak, ProcessResources.residentBytes()) }
+                made.stop()
+                peak = max(peak, ProcessResources.residentBytes())
+                guard context.settled(made, within: context.shortPatience) != nil else {
+                    throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                }
+                let given = made.client.state.withLock(\.bodyGiven)
+                if peak - before > limit {
+                    context.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
+                } else if given < least {
+                    let isRefused = made.record.failure != nil || given == 0
+                    let words = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
+                    throw isRefused ? CheckSkipped.other(words) : CheckSkipped("\(words) in its time; give it more time with --timeout")
+                }
+            }
+        },
+    ]
+}
+
+extension CheckContext {
+    /// Calls `body` with the record of each upload.
+    fileprivate func eachUpload(
+        _ pieces: [[UInt8]] = CheckContext.pieces, length: Int64? = CheckContext.length, from source: ClientScript.BodySource = .ready,
+        _ body: (ConformanceLoad, LoadRecord) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        try eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
+            let (request, plain) = try upload(load, pieces, length: length)
+            var script = plain
+            script.bodySource = source
+            guard let record = try settled(request, of: instance, script) else {
+                let words = length.map { ValueFormatting.count(Int($0), "byte") } ?? "unknown length"
+                return fail("'\(load.url)' did not end with an upload of \(words)")
+            }
+            try body(load, record)
+        }
+    }
+}
+
+extension LoadRecord {
+    /// The reads since the last rewind.
+    private var reads: [Int64] { calls[...].readsSinceRewind }
+
+    /// Throws if the load does not read its upload body at all.
+    fileprivate func expectsReading(_ load: ConformanceLoad) throws(CheckSkipped) {
+        if !calls.contains(where: { if case .readBody = $0.call { true } else { false } }) {
+            throw CheckSkipped.other("'\(load.url)' does not read its upload body")
+        }
+    }
+
+    fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
+
+    /// The longest sequence of reads that returned WAIT, without another call between them.
+    fileprivate var longestWait: Int {
+        var (longest, now) = (0, 0)
+        for call in calls.map(\.call) where call != .wake {
+            if case .readBody(let count) = call, count < 0 { now += 1 } else { now = 0 }
+            longest = max(longest, now)
+        }
+        return longest
+    }
+}
+
+extension ArraySlice<RecordedCall> {
+    /// The return value of each read of the upload body since the last rewind.
+    fileprivate var readsSinceRewind: [Int64] {
+        let start = lastIndex { $0.call == .rewind } ?? startIndex
+        return self[start...].compactMap { if case .readBody(let count) = $0.call { count } else { nil } }
+    }
+}
+
+extension [UInt8] {
+    /// Whether equal bytes have equal counterparts in `others`, which has the same length.
+    fileprivate func isMapped(to others: Self) -> Bool {
+        var became = [UInt8?](repeating: nil, count: 256)
+        for (byte, other) in zip(self, others) {
+            guard (became[Int(byte)] ?? other) == other else { return false }
+            became[Int(byte)] = other
+        }
+        return true
+    }
+}
