@@ -52,7 +52,7 @@ let benchmarks: [Target] =
             name: "bench",
             dependencies: [
                 "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan", "PortolanHandlers",
-                "PortolanHTML",
+                "PortolanHTML", "PortolanPlugins",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
@@ -66,6 +66,7 @@ let package = Package(
     products: [
         .library(name: "Portolan", targets: ["Portolan"]),
         .library(name: "PortolanHandlers", targets: ["PortolanHandlers"]),
+        .library(name: "PortolanPlugins", targets: ["PortolanPlugins"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
         .library(name: "PortolanConformance", targets: ["PortolanConformance"]),
@@ -155,7 +156,7 @@ let package = Package(
             name: "PortolanCLI",
             dependencies: [
                 "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanHTML",
-                "PortolanJSON", "PortolanTrace", "CExtendedAttributes", httpTypes, logging,
+                "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CExtendedAttributes", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -202,7 +203,8 @@ let package = Package(
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanHTML", "PortolanJSON", "PortolanTrace", "PortolanTestSupport",
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanHTML", "PortolanJSON", "PortolanPlugins", "PortolanTrace",
+                "PortolanTestSupport",
                 httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),

@@ -27,6 +27,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 .product(name: "Portolan", package: "portolan"), .product(name: "PortolanHandlers", package: "portolan"),
+                .product(name: "PortolanPlugins", package: "portolan"),
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Targets", swiftSettings: strict),
         .target(name: "FuzzDriver", dependencies: ["CLibFuzzer", "FuzzTargets"], path: "Driver", swiftSettings: strict),

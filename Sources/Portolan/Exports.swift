@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What `import Portolan` gives a program: each type by its name. The rest of PortolanCore is for authors of handlers,
-// who import PortolanHandlers. docs/public-api.txt lists both. Modules are in backquotes so that a tool that searches
+// who import PortolanHandlers, and who works with plugins imports PortolanPlugins. docs/public-api.txt lists them. Modules are in backquotes so that a tool that searches
 // the text for declarations (`struct NAME`) finds none here.
 
 @_exported public import HTTPTypes
@@ -79,17 +79,3 @@
 @_exported public import struct `PortolanTransport`.ServerCertificate
 @_exported public import struct `PortolanTransport`.ProxyPolicy
 @_exported public import enum `PortolanTransport`.RequestProxy
-
-// Installed plugins.
-@_exported public import struct `PortolanPlugins`.PluginCatalogue
-@_exported public import struct `PortolanPlugins`.InstalledPlugin
-@_exported public import class `PortolanPlugins`.RegisteredPlugin
-@_exported public import struct `PortolanPlugins`.Plugin
-@_exported public import struct `PortolanPlugins`.PluginConfiguration
-@_exported public import struct `PortolanPlugins`.PluginSearchPath
-@_exported public import struct `PortolanPlugins`.PluginPolicy
-@_exported public import struct `PortolanPlugins`.PluginProblem
-@_exported public import struct `PortolanPlugins`.PluginManifest
-@_exported public import struct `PortolanPlugins`.PluginSetting
-@_exported public import struct `PortolanPlugins`.VersionRange
-@_exported public import struct `PortolanPlugins`.SemanticVersion

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPlugins
 import Portolan
 
 /// Why a command failed: the exit status for the shell, and the message for the user.
