@@ -28,7 +28,7 @@ struct EchoPlugin: PluginHandler {
             case .redirect, .detour, .loop: true
             default: false
             }
-        let options = try AnswerOptions(&parameters, request: request, redirects: redirects)
+        let options = try ResponseOptions(&parameters, request: request, redirects: redirects)
         try parameters.end()
         try await EchoLoad(command, options, for: request, client: client, maximumEcho: maximumEcho).serve()
     }

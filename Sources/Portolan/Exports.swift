@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What `import Portolan` gives a program: each type by its name. The rest of PortolanCore is for authors of handlers,
-// who import PortolanHandlers, and who works with plugins imports PortolanPlugins. docs/public-api.txt lists them. Modules are in backquotes so that a tool that searches
-// the text for declarations (`struct NAME`) finds none here.
+// who import PortolanHandlers. Who works with plugins imports PortolanPlugins. docs/public-api.txt lists them. Modules
+// are in backquotes so that a tool that searches the text for declarations (`struct NAME`) finds none here.
 
 @_exported public import HTTPTypes
 

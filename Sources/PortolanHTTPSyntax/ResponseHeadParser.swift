@@ -49,7 +49,7 @@ package struct ResponseHeadParser: Sendable {
     private mutating func nextStatusLine(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> StatusLine? {
         let rest = input.extracting(offset...)
         guard StatusLine.canContinue(lines.unfinishedCount, with: rest) else {
-            throw ResponseSyntaxError(lines.unfinishedCount == 0 && rest.startsRecordOfTLS ? .securedAnswer : .notHTTP, rest)
+            throw ResponseSyntaxError(lines.unfinishedCount == 0 && rest.startsRecordOfTLS ? .tlsResponse : .notHTTP, rest)
         }
         switch try lines.next(in: input, from: &offset, atMost: limits.statusLine, orBreak: .statusLineTooLong) {
         case nil: return nil

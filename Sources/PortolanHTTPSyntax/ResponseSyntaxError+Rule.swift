@@ -8,7 +8,7 @@ extension ResponseSyntaxError {
         // The status line
         case notHTTP
         /// A TLS record. A server that waits for a ClientHello sends one.
-        case securedAnswer
+        case tlsResponse
         case version
         case statusLine
         case statusLineTooLong
@@ -48,7 +48,7 @@ extension ResponseSyntaxError.Rule {
     /// The section that contains the rule.
     var section: String {
         switch self {
-        case .notHTTP, .securedAnswer, .statusLine: "RFC 9112 §4"
+        case .notHTTP, .tlsResponse, .statusLine: "RFC 9112 §4"
         case .version: "RFC 9110 §2.5"
         case .statusLineTooLong, .fieldLineTooLong, .tooManyFields, .fieldSectionTooLarge, .trailerSectionTooLarge: "RFC 9110 §5.4"
         case .blankBeforeFirstField: "RFC 9112 §2.2"
@@ -74,7 +74,7 @@ extension ResponseSyntaxError.Rule {
         case .noResponse: .emptyResponse
         case .cutInHead, .cutInBody: .truncated
         case .unknownCoding: .decodingFailed
-        case .notHTTP, .securedAnswer, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue,
+        case .notHTTP, .tlsResponse, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue,
             .contentLength,
             .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .codingParameter, .unrequestedUpgrade, .chunkSize,
             .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
@@ -85,9 +85,9 @@ extension ResponseSyntaxError.Rule {
     /// What is wrong, as a clause.
     var problem: String {
         switch self {
-        case .notHTTP: "the server does not answer in HTTP/1"
-        case .securedAnswer: "the server answers with TLS"
-        case .version: "the server answers in a version of HTTP that is not 1.0 or 1.1"
+        case .notHTTP: "the server does not respond in HTTP/1"
+        case .tlsResponse: "the server responds with TLS"
+        case .version: "the server responds in a version of HTTP that is not 1.0 or 1.1"
         case .statusLine: "the status line is malformed"
         case .statusLineTooLong: "the status line is too long"
         case .blankBeforeFirstField: "the first field line starts with a blank"
@@ -128,7 +128,7 @@ extension ResponseSyntaxError.Rule {
         case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
         case .chunkExtensionsTooLong: .raise("HTTPLimits.chunkExtensions or chunkExtensionsTotal")
         case .notHTTP, .version: .advice("check that host and port are those of an HTTP server")
-        case .securedAnswer: .advice("use https:")
+        case .tlsResponse: .advice("use https:")
         case .noResponse, .cutInHead, .cutInBody: .advice("load it again")
         case .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength, .contentLengthsDiffer,
             .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade, .chunkSize,

@@ -12,24 +12,24 @@ public import PortolanCore
 public struct StubHandler: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
-    private let answer: @Sendable (Request) throws -> StubAnswer
+    private let respond: @Sendable (Request) throws -> StubResponse
 
     /// - Parameters:
     ///   - identifier: the handler's identifier.
     ///   - schemes: the schemes that the handler accepts.
-    ///   - answer: returns the response to a request. If it throws, the load fails with the error.
+    ///   - respond: returns the response to a request. If it throws, the load fails with the error.
     public init(
         identifier: String = "org.portolan.stub", schemes: SchemeSet = .any,
-        answer: @escaping @Sendable (Request) throws -> StubAnswer
+        respond: @escaping @Sendable (Request) throws -> StubResponse
     ) {
         self.identifier = identifier
         self.schemes = schemes
-        self.answer = answer
+        self.respond = respond
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         do {
-            return try answer(request).load(for: request, client: client)
+            return try respond(request).load(for: request, client: client)
         } catch let error as LoadError {
             return FailedLoad(error, client: client)
         } catch {

@@ -159,7 +159,7 @@ import Testing
             0x0000000000000004
             cut off
             """
-        let names = StackNames.answers(to: [0x1169, 2, 3, 4], in: text, "/opt/tide.so")
+        let names = StackNames.frames(at: [0x1169, 2, 3, 4], in: text, "/opt/tide.so")
         #expect(names[0x1169]?.map(\.words) == ["copy (b.h:7)", "run(std::string) (tide.c:42)"])
         #expect(names[2] == nil && names[3]?.map(\.words) == ["malloc (in tide.so)"] && names[4] == nil)
     }

@@ -21,7 +21,7 @@ import Testing
                 case "redirect": return .redirect(to: try URLRecord(parsing: "x:there"))
                 case "fails": throw LoadError(.nameNotFound, message: "no such name")
                 default:
-                    var response = StubAnswer.pieces([[0xFF, 0x00], Array("loaded \(request.url.path)".utf8)])
+                    var response = StubResponse.pieces([[0xFF, 0x00], Array("loaded \(request.url.path)".utf8)])
                     response.mimeType = MIMEType(parsing: "a/b")
                     response.fields = [.age: "1", .setCookie: "id=hidden"]
                     return response

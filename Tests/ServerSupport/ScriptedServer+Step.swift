@@ -85,5 +85,5 @@ extension ScriptedServer {
     }
 
     /// A script of one exchange: reads the head of a request, then sends the response.
-    package static func answering(_ answer: String) -> [Step] { [.receiveHead, .send(text: answer)] }
+    package static func responding(_ answer: String) -> [Step] { [.receiveHead, .send(text: answer)] }
 }

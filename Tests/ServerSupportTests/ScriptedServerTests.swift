@@ -9,7 +9,7 @@ import Testing
     private static let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test func requestIsRecordedAndGetsItsResponse() throws {
-        let server = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 204 No Content\r\n\r\n"))
+        let server = try ScriptedServer(ScriptedServer.responding("HTTP/1.1 204 No Content\r\n\r\n"))
         let client = try RawClient(to: server.port)
         try client.send(Self.request)
         #expect(client.receiveAll() == ("HTTP/1.1 204 No Content\r\n\r\n", .closed))
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func responseWaitsForTheHead() throws {
-        let server = try ScriptedServer(ScriptedServer.answering("x"))
+        let server = try ScriptedServer(ScriptedServer.responding("x"))
         let client = try RawClient(to: server.port)
         // Drops "\r\n", which is one character in Swift.
         try client.send(String(Self.request.dropLast()))

@@ -88,7 +88,7 @@ struct HTTP2Case {
         guard case .failed(_, let eligibility)? = result.end, eligibility != .seen else { return }
         try require(result.interim.isEmpty && result.status == nil, "its response had begun, but its retry eligibility is \(eligibility)")
         switch eligibility {
-        case .seen, .unanswered: break
+        case .seen, .noResponse: break
         case .refused: try require(stream.resets.contains(7), "it counts as refused without RST_STREAM")
         case .needsHTTP1: try require(stream.resets.contains(13), "it is to be retried over HTTP/1.1 without RST_STREAM")
         case .notProcessed: try require(stream.isAboveGoAway, "it counts as not processed without GOAWAY")

@@ -50,7 +50,7 @@ struct HTTP2StreamReference {
     /// The result if the connection ends now.
     var atEnd: HTTP2Result {
         var stream = self
-        stream.fail(.connectionLost, eligibility: .unanswered)
+        stream.fail(.connectionLost, eligibility: .noResponse)
         return stream.result
     }
 

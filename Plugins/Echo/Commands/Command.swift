@@ -2,7 +2,7 @@
 
 import PortolanPluginKit
 
-/// The command of a URL, without the delivery options (``AnswerOptions``).
+/// The command of a URL, without the delivery options (``ResponseOptions``).
 enum Command: Sendable {
     /// Returns a description of the request.
     case request

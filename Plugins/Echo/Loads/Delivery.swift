@@ -5,12 +5,12 @@ import PortolanPluginKit
 /// Delivers one response to the client with the URL's options: response, pieces, pauses, cut, trailers.
 struct Delivery: ~Copyable {
     private let client: PluginClient
-    private let options: AnswerOptions
+    private let options: ResponseOptions
     private let isHeadOnly: Bool
     private var delivered: Int64 = 0
     private var announced: Int64?
 
-    init(to client: PluginClient, _ options: AnswerOptions, method: String) {
+    init(to client: PluginClient, _ options: ResponseOptions, method: String) {
         self.client = client
         self.options = options
         isHeadOnly = method == "HEAD"

@@ -5,15 +5,15 @@ import PortolanPluginKit
 extension EchoLoad {
     /// Sends challenges until the credential is correct, or was wrong `attempts` times.
     func serveChallenge(_ lock: Command.Lock, _ delivery: inout Delivery) async throws {
-        var question = PluginChallenge(protocolName: request.scheme, host: request.host ?? "", port: request.port, realm: lock.realm)
+        var challenge = PluginChallenge(protocolName: request.scheme, host: request.host ?? "", port: request.port, realm: lock.realm)
         for failures in 0..<lock.attempts {
-            question.failureCount = failures
-            switch try await client.ask(question) {
+            challenge.failureCount = failures
+            switch try await client.ask(challenge) {
             case .use(let credential):
                 if lock.opens(for: credential) {
-                    return try await answer(Array("Hello, \(lock.user)".utf8), type: "text/plain", charset: "utf-8", &delivery)
+                    return try await respond(with: Array("Hello, \(lock.user)".utf8), type: "text/plain", charset: "utf-8", &delivery)
                 }
-                question.previousError = PluginError(
+                challenge.previousError = PluginError(
                     .authenticationRequired, message: "the user or the password is wrong; give those that the URL names")
             case .cancel:
                 throw PluginError(.authenticationCancelled, message: "the challenge for a user and a password was cancelled")

@@ -18,7 +18,7 @@ extension EchoLoad {
     /// Reads the whole body and returns its length.
     func serveSink(_ delivery: inout Delivery) async throws {
         let total = try await takeBody { _ in }
-        try await answer(Array("\(total)".utf8), type: "text/plain", charset: "utf-8", &delivery)
+        try await respond(with: Array("\(total)".utf8), type: "text/plain", charset: "utf-8", &delivery)
     }
 
     /// Returns the request with its body as JSON.
@@ -29,7 +29,7 @@ extension EchoLoad {
             guard body.count + piece.count <= maximumEcho else { throw tooLarge }
             body += piece
         }
-        try await answer(Array(RequestReport.json(request, body: body).utf8), type: "application/json", charset: nil, &delivery)
+        try await respond(with: Array(RequestReport.json(request, body: body).utf8), type: "application/json", charset: nil, &delivery)
     }
 
     private var tooLarge: PluginError {

@@ -6,11 +6,11 @@ import PortolanPluginKit
 final class EchoLoad: Sendable {
     let request: PluginRequest
     let client: PluginClient
-    let options: AnswerOptions
+    let options: ResponseOptions
     let maximumEcho: Int
     private let command: Command
 
-    init(_ command: Command, _ options: AnswerOptions, for request: PluginRequest, client: PluginClient, maximumEcho: Int) {
+    init(_ command: Command, _ options: ResponseOptions, for request: PluginRequest, client: PluginClient, maximumEcho: Int) {
         self.command = command
         self.options = options
         self.request = request
@@ -25,7 +25,7 @@ final class EchoLoad: Sendable {
         case .request: try await serveRequest(&delivery)
         case .bytes(let bytes, let isText):
             let type = isText ? "text/plain" : "application/octet-stream"
-            try await answer(bytes, type: type, charset: isText ? "utf-8" : nil, &delivery)
+            try await respond(with: bytes, type: type, charset: isText ? "utf-8" : nil, &delivery)
         case .size(let size):
             guard try await delivery.begin(PluginResponse(mimeType: "application/octet-stream", expectedLength: size)) else { return }
             try await delivery.deliver(size: size)
@@ -44,7 +44,7 @@ final class EchoLoad: Sendable {
     }
 
     /// Delivers a response with these bytes as its body.
-    func answer(_ bytes: [UInt8], type: String, charset: String?, _ delivery: inout Delivery) async throws {
+    func respond(with bytes: [UInt8], type: String, charset: String?, _ delivery: inout Delivery) async throws {
         let response = PluginResponse(mimeType: type, textEncoding: charset, expectedLength: Int64(bytes.count))
         guard try await delivery.begin(response) else { return }
         try await delivery.deliver(all: bytes)

@@ -120,7 +120,7 @@ struct ProgramChecker {
         }
         guard deliver == nil || fill == nil else { throw BindingProblem("both delivers and fills; a callback does one of the two") }
         let measured = (deliver ?? fill).flatMap { signature.parameters[$0].name }
-        let answer = { (source: ArgumentSource?, needs: Bool) throws(BindingProblem) -> Callback.Answer in
+        let returnValue = { (source: ArgumentSource?, needs: Bool) throws(BindingProblem) -> Callback.ReturnValue in
             guard case .value(.scalar(let scalar), _) = signature.result else {
                 guard source == nil else { throw BindingProblem("has a value, but the signature returns void") }
                 return .nothing
@@ -146,8 +146,8 @@ struct ProgramChecker {
         }
         return Callback(
             name: name, signature: signature, deliver: deliver, fill: fill,
-            returns: try at(.member("returns")) { () throws(BindingProblem) in try answer(source.returns, true) },
-            stopped: try at(.member("stopped")) { () throws(BindingProblem) in try answer(source.stopped, false) })
+            returns: try at(.member("returns")) { () throws(BindingProblem) in try returnValue(source.returns, true) },
+            stopped: try at(.member("stopped")) { () throws(BindingProblem) in try returnValue(source.stopped, false) })
     }
 
     // MARK: Steps

@@ -350,14 +350,14 @@ final class BoundRun: @unchecked Sendable {
         guard pthread_equal(thread, pthread_self()) != 0, isInCall else { return nil }
         guard callbackEnd == nil else { return nil }
         do throws(RunEnd) {
-            return try answer(callback, unsafe CallbackArguments(callback.signature, arguments, token: token))
+            return try returnValue(of: callback, unsafe CallbackArguments(callback.signature, arguments, token: token))
         } catch {
             callbackEnd = error
             return nil
         }
     }
 
-    private func answer(_ callback: Callback, _ arguments: CallbackArguments) throws(RunEnd) -> Int128 {
+    private func returnValue(of callback: Callback, _ arguments: CallbackArguments) throws(RunEnd) -> Int128 {
         try arguments.checkUser(of: callback.name)
         guard host.mayCall else { throw .stopped }
         var count = 0

@@ -61,15 +61,15 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
             defer { if service.run == nil { service.isReported = true } }
             return (service.run, !service.isReported)
         }
-        var answer: Int128?
+        var returned: Int128?
         if let run, let arguments = unsafe arguments {
-            answer = unsafe run.called(callback, arguments)
+            returned = unsafe run.called(callback, arguments)
         } else if isNews {
             report("the callback '\(callback.name)' was called after the end of its load; it returned 'stopped', or 0")
         }
         let isVoid = if case .void = callback.signature.result { true } else { false }
         guard !isVoid, let result = unsafe result else { return }
-        let value: Int128 = answer ?? { if case .integer(let integer) = callback.stopped { integer } else { 0 } }()
+        let value: Int128 = returned ?? { if case .integer(let integer) = callback.stopped { integer } else { 0 } }()
         // libffi reads a whole word, even if the type is narrower.
         unsafe result.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
     }

@@ -17,7 +17,7 @@ package struct BindingProgram: Hashable, Sendable {
 }
 
 struct Callback: Hashable, Sendable {
-    enum Answer: Hashable, Sendable {
+    enum ReturnValue: Hashable, Sendable {
         case nothing
         case integer(Int128)
         /// The number of bytes that were delivered, or filled in.
@@ -27,7 +27,7 @@ struct Callback: Hashable, Sendable {
     let name: String
     let signature: Signature
     let deliver, fill: Int?
-    let returns, stopped: Answer
+    let returns, stopped: ReturnValue
 }
 
 /// The value for one C parameter.

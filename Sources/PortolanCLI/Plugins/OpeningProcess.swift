@@ -42,7 +42,7 @@ enum OpeningProcess {
 /// A process that opens a plugin on request. It serves a process that has several threads and can no longer use
 /// `fork(2)`.
 final class OpeningHelper {
-    private let (requests, answers): (Int32, Int32)
+    private let (requests, output): (Int32, Int32)
     /// The size in bytes of each reply.
     private static let largestCount = 4096
 
@@ -51,31 +51,31 @@ final class OpeningHelper {
     /// - Parameter problem: runs in the new process, and returns why opening the plugin does not return, or `nil` if it
     ///   returns.
     init(_ problem: () -> String?) throws(Failure) {
-        var (request, answer): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&request) == 0, unsafe pipe(&answer) == 0 else { throw Failure(.noResources, "no pipe can be created") }
-        for end in request + answer { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var (request, response): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        guard unsafe pipe(&request) == 0, unsafe pipe(&response) == 0 else { throw Failure(.noResources, "no pipe can be created") }
+        for end in request + response { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let child = fork()
         if child == 0 {
-            for end in [request[1], answer[0]] { close(end) }
-            Self.serve(request[0], answer[1], problem)
+            for end in [request[1], response[0]] { close(end) }
+            Self.serve(request[0], response[1], problem)
         }
-        for end in [request[0], answer[1]] { close(end) }
+        for end in [request[0], response[1]] { close(end) }
         guard child > 0 else { throw Failure(.noResources, "no process can be created") }
-        (requests, answers) = (request[1], answer[0])
+        (requests, output) = (request[1], response[0])
     }
 
     deinit {
         close(requests)
-        close(answers)
+        close(output)
     }
 
     /// Serves requests until the other process ends.
-    private static func serve(_ requests: Int32, _ answers: Int32, _ problem: () -> String?) -> Never {
+    private static func serve(_ requests: Int32, _ output: Int32, _ problem: () -> String?) -> Never {
         var byte: UInt8 = 0
         while unsafe read(requests, &byte, 1) == 1 {
             var bytes = Array((problem() ?? "").utf8.prefix(largestCount - 1)) + [0]
             bytes += [UInt8](repeating: 0, count: largestCount - bytes.count)
-            guard unsafe write(answers, bytes, bytes.count) == bytes.count else { break }
+            guard unsafe write(output, bytes, bytes.count) == bytes.count else { break }
         }
         _exit(0)
     }
@@ -86,15 +86,15 @@ final class OpeningHelper {
         let gone = "opening the library ended the process that supervises it; correct the library, and start 'plugins watch' again"
         var byte: UInt8 = 1
         guard unsafe write(requests, &byte, 1) == 1 else { return gone }
-        var answer: [UInt8] = []
-        while answer.count < Self.largestCount {
-            var bytes = [UInt8](repeating: 0, count: Self.largestCount - answer.count)
-            let count = unsafe read(answers, &bytes, bytes.count)
+        var response: [UInt8] = []
+        while response.count < Self.largestCount {
+            var bytes = [UInt8](repeating: 0, count: Self.largestCount - response.count)
+            let count = unsafe read(output, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return gone }
-            answer += bytes[..<count]
+            response += bytes[..<count]
         }
-        let text = String(decoding: answer.prefix { $0 != 0 }, as: UTF8.self)
+        let text = String(decoding: response.prefix { $0 != 0 }, as: UTF8.self)
         return text.isEmpty ? nil : text
     }
 }

@@ -61,7 +61,7 @@ final class ReplayFile: Sendable {
     func write() throws(Failure) {
         let recording = handler.recording
         guard recording.count > count else { return }
-        if mode == .record, !recording.hasAnswers, FileSystem.kind(at: path) != nil {
+        if mode == .record, !recording.hasResponses, FileSystem.kind(at: path) != nil {
             return Diagnostics.warn("--replay: no request got a response; '\(path)' is unchanged")
         }
         guard mode == .fill else { return try write(recording) }

@@ -69,32 +69,32 @@ final class StdioServer: Sendable {
     private func take(_ line: StdioLineReader.Line, _ loaders: StdioLoaders) {
         guard case .bytes(let bytes) = line else {
             let error = LoadError(.limitExceeded, message: "a line is longer than \(StdioLineReader.defaultLimit) bytes")
-            return write(StdioAnswer.failure(id: .null, error))
+            return write(StdioResponse.failure(id: .null, error))
         }
         guard bytes.contains(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D }) else { return }
         let json: JSONValue
         do throws(JSONError) {
             json = try JSONParser.parse(bytes)
         } catch {
-            return write(StdioAnswer.failure(id: .null, LoadError(.badRequest, message: error.description)))
+            return write(StdioResponse.failure(id: .null, LoadError(.badRequest, message: error.description)))
         }
-        answer(json, id: json["id"] ?? .null, loaders)
+        respond(to: json, id: json["id"] ?? .null, loaders)
     }
 
-    private func answer(_ json: JSONValue, id: JSONValue, _ loaders: StdioLoaders) {
+    private func respond(to json: JSONValue, id: JSONValue, _ loaders: StdioLoaders) {
         do throws(LoadError) {
             switch try StdioRequest(json) {
-            case .capabilities: write(StdioAnswer.capabilities(id: id, schemes: loaders.schemes))
-            case .parseMIMEType(let text): write(StdioAnswer.mimeType(id: id, MIMEType(parsing: text)))
-            case .parseURL(let url): write(StdioAnswer.url(id: id, url))
+            case .capabilities: write(StdioResponse.capabilities(id: id, schemes: loaders.schemes))
+            case .parseMIMEType(let text): write(StdioResponse.mimeType(id: id, MIMEType(parsing: text)))
+            case .parseURL(let url): write(StdioResponse.url(id: id, url))
             case .load(let request): start(request, id: id, loaders[request.redirects])
             case .reset(let stores):
                 if stores.contains(.connections) { loaders.closeIdleConnections() }
-                write(StdioAnswer.reset(id: id, stores))
+                write(StdioResponse.reset(id: id, stores))
             }
         } catch {
             let isLoad = StdioRequest.isLoad(json)
-            write(isLoad ? StdioAnswer.load(id: id, StdioOutcome(error: error)) : StdioAnswer.failure(id: id, error))
+            write(isLoad ? StdioResponse.load(id: id, StdioOutcome(error: error)) : StdioResponse.failure(id: id, error))
         }
     }
 
@@ -102,7 +102,7 @@ final class StdioServer: Sendable {
         takePlace()
         let delegate = StdioLoad(bodyLimit: Self.bodyLimit, passwords: [load.passwords, proxyPasswords()].compactMap { $0 }) {
             [self] task, outcome in
-            write(StdioAnswer.load(id: id, outcome))
+            write(StdioResponse.load(id: id, outcome))
             monitor.withLockBroadcasting { state in
                 state.running -= 1
                 state.tasks[ObjectIdentifier(task)] = nil
@@ -126,8 +126,8 @@ final class StdioServer: Sendable {
         }
     }
 
-    private func write(_ answer: JSONValue) {
-        let line = answer.bytes + [0x0A]
+    private func write(_ response: JSONValue) {
+        let line = response.bytes + [0x0A]
         let failure = output.withLock { _ -> Failure? in
             do throws(Failure) {
                 try StandardOutput.write(line)

@@ -171,8 +171,8 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     /// Applies the client's result.
     ///
     /// - Returns: `.keepGoing` also for a pause that ended before the call returned.
-    private func settle(_ answer: Flow) -> Flow {
-        var flow = answer
+    private func settle(_ returned: Flow) -> Flow {
+        var flow = returned
         while flow == .pause, turn == .resumed {
             turn = .delivering
             flow = downstream?.resume() ?? .keepGoing

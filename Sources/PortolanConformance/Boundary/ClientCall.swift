@@ -80,7 +80,7 @@ enum ClientCall: Hashable, Sendable {
     }
 
     /// Whether the return value can be STOPPED.
-    var isAnswered: Bool {
+    var returnsFlow: Bool {
         switch self {
         case .response, .data, .redirect, .challenge, .readBody, .rewind, .readCached, .isStopped: true
         default: false

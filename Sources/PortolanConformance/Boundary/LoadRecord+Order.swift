@@ -16,7 +16,7 @@ extension LoadRecord {
 extension LoadRecord {
     /// The events that came after a call had returned STOPPED, or from within `stop`.
     var deliveredAfterStop: [RecordedCall] {
-        let answered = calls.firstIndex { $0.answer == -1 && $0.call.isAnswered && !$0.isTakenRedirect }
+        let answered = calls.firstIndex { $0.answer == -1 && $0.call.returnsFlow && !$0.isTakenRedirect }
         let after = answered.map { calls[($0 + 1)...] } ?? []
         return after.filter { $0.call.isEvent && $0.within != .destroy }
             + calls.filter { $0.call.isEvent && $0.within == .stop }

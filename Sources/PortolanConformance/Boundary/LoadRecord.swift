@@ -25,7 +25,7 @@ struct LoadRecord: Hashable, Sendable {
     var events: [RecordedCall] { calls.filter(\.call.isEvent) }
 
     /// The number of challenges.
-    var questionCount: Int { calls.count(where: \.isChallenge) }
+    var challengeCount: Int { calls.count(where: \.isChallenge) }
 
     /// The calls that are ends: finish, failure, and a redirect that was followed.
     var ends: [RecordedCall] {

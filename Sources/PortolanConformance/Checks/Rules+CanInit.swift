@@ -100,8 +100,8 @@ extension ConformanceCheck {
                 let lent = try RequestImage(context.request(load.url))
                 instance.keep(lent)
                 let (before, calls) = (ProcessResources.taken(), instance.host.calls.count)
-                let answers = Set((0..<1000).map { _ in handler.canInit(lent) })
-                if answers.count > 1 {
+                let results = Set((0..<1000).map { _ in handler.canInit(lent) })
+                if results.count > 1 {
                     context.fail("1000 calls of can_init for '\(load.url)' did not all return the same result")
                 }
                 let more = instance.host.calls.dropFirst(calls).map(\.function)
@@ -114,32 +114,32 @@ extension ConformanceCheck {
         ConformanceCheck("CAN-04") { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
-            var questions: [@Sendable () -> Bool] = []
+            var calls: [@Sendable () -> Bool] = []
             var (urls, alone) = ([String](), [Bool]())
             for load in try context.loads(.any) {
                 guard let handler = try context.handler(for: context.request(load.url), of: instance) else { continue }
                 // … and a URL of the same scheme that it may refuse.
                 for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
                     let lent = try handler.lent(context.request(text))
-                    questions.append { handler.canInit(lent) }
+                    calls.append { handler.canInit(lent) }
                     (urls, alone) = (urls + [text], alone + [handler.canInit(lent)])
                 }
             }
-            guard !questions.isEmpty else { throw CheckSkipped("no handler accepts a URL of the manifest (CAN-01)") }
+            guard !calls.isEmpty else { throw CheckSkipped("no handler accepts a URL of the manifest (CAN-01)") }
             // First the same requests in parallel, then different ones.
             for offset in [0, 1] {
-                let together = try Parallel.results(threads: 8) { [questions] thread in
-                    questions.indices.map { index in
-                        let place = (index + thread * offset) % questions.count
-                        return (place, (0..<100).map { _ in questions[place]() })
+                let together = try Parallel.results(threads: 8) { [calls] thread in
+                    calls.indices.map { index in
+                        let place = (index + thread * offset) % calls.count
+                        return (place, (0..<100).map { _ in calls[place]() })
                     }
                 }
-                for place in questions.indices {
-                    let answers = together.joined().filter { $0.0 == place }.flatMap(\.1)
-                    let others = answers.count { $0 != alone[place] }
+                for place in calls.indices {
+                    let results = together.joined().filter { $0.0 == place }.flatMap(\.1)
+                    let others = results.count { $0 != alone[place] }
                     guard others > 0 else { continue }
                     context.fail(
-                        "on eight threads at once, \(others) of \(answers.count) calls of can_init for '\(urls[place])' had another result")
+                        "on eight threads at once, \(others) of \(results.count) calls of can_init for '\(urls[place])' had another result")
                 }
             }
         },

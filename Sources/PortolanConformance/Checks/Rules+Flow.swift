@@ -84,7 +84,7 @@ extension ConformanceCheck {
                 script.resumesUnasked = true
                 let resumed = try context.settled(request, of: instance, script)
                 let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
-                if let plain, let resumed, resumed.questionCount > plain.questionCount {
+                if let plain, let resumed, resumed.challengeCount > plain.challengeCount {
                     context.fail("'\(load.url)' sent its challenge again when it was resumed during the challenge")
                 }
                 if found != expected, !context.varies(load) {

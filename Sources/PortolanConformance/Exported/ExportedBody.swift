@@ -34,7 +34,7 @@ enum ExportedBody {
         }
 
         func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-            if let answer = take(into: &buffer) { return answer }
+            if let result = take(into: &buffer) { return result }
             ask(whenReady)
             return .wait
         }

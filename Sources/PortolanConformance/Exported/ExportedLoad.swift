@@ -59,7 +59,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
 
             var isEnd: Bool { self == .finish || self == .failure }
             /// Whether the return value says how to continue.
-            var isAnswered: Bool { self == .delivery || self == .redirect }
+            var returnsFlow: Bool { self == .delivery || self == .redirect }
         }
 
         let kind: Kind
@@ -165,8 +165,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
 
     /// Delivers an event that waited, and passes the response on to the load.
     private func deliver(_ event: Event, of load: any ProtocolLoad) {
-        let flow = answer(to: event)
-        guard event.kind.isAnswered else { return }
+        let flow = self.flow(for: event)
+        guard event.kind.returnsFlow else { return }
         switch flow {
         case .keepGoing: if takePause() { load.resumeLoading() }
         // The load is paused already; the runner resumes it.
@@ -182,9 +182,9 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         }
     }
 
-    private func answer(to event: Event) -> Flow {
+    private func flow(for event: Event) -> Flow {
         let flow = event.deliver()
-        if event.kind.isAnswered, flow == PORTOLAN_PAUSE { state.withLock { $0.isPaused = true } }
+        if event.kind.returnsFlow, flow == PORTOLAN_PAUSE { state.withLock { $0.isPaused = true } }
         if event.kind.isEnd { state.withLock { $0.stage = .over } }
         if flow == PORTOLAN_STOPPED { silence() }
         return Flow(rawValue: flow.rawValue) ?? .pause
@@ -209,9 +209,9 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
             case .made, .over: return .breach
             case .running: break
             }
-            if kind.isAnswered || kind == .finish, state.isHeld { return .breach }
+            if kind.returnsFlow || kind == .finish, state.isHeld { return .breach }
             if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsInTurn) { return .now }
-            if kind.isAnswered { (state.isHeld, state.isPaused) = (true, true) }
+            if kind.returnsFlow { (state.isHeld, state.isPaused) = (true, true) }
             state.waiting.append(event)
             state.wakers += 1
             return .later
@@ -220,7 +220,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         switch way {
         case .nowhere: flow = .stopped
         case .now:
-            flow = answer(to: event)
+            flow = self.flow(for: event)
             // The load knows immediately that it is over. A load whose event waited is notified by `stopLoading`.
             if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
         // The client records it as it is: outside of a call, in a pause or after the end.
@@ -230,7 +230,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
             state.withLockBroadcasting { $0.wakers -= 1 }
             flow = .pause
         }
-        if kind.isAnswered, flow == .stopped { state.withLock { $0.knowsOfStop = true } }
+        if kind.returnsFlow, flow == .stopped { state.withLock { $0.knowsOfStop = true } }
         return flow
     }
 

@@ -10,13 +10,13 @@ import PortolanCore
 
 /// Polls for events without a notification, such as the end of a thread.
 enum Polling {
-    enum Answer<Value> {
+    enum Outcome<Value> {
         case done(Value)
         case notYet(Value)
     }
 
-    /// The first `done` answer, or the last answer when `limit` has passed.
-    static func result<Value>(within limit: Duration, _ ask: () -> Answer<Value>) -> Value {
+    /// The first `done` outcome, or the last outcome when `limit` has passed.
+    static func result<Value>(within limit: Duration, _ ask: () -> Outcome<Value>) -> Value {
         let end = MonotonicTime.now + limit
         var pause: UInt32 = 200
         while true {

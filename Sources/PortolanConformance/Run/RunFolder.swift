@@ -28,33 +28,33 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     /// ends early.
     package init() throws(NotMade) {
         let template = "\(LibraryCopy.temporaryFolder)/portolan-check-XXXXXX"
-        var (ends, answers): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        var (ends, output): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&ends) == 0 else { throw Self.failure("a pipe", errno) }
-        guard unsafe pipe(&answers) == 0 else {
+        guard unsafe pipe(&output) == 0 else {
             let number = errno
             for end in ends { close(end) }
             throw Self.failure("a pipe", number)
         }
-        for end in ends + answers { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        for end in ends + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let child = RunnerSignals.holdingBack { () -> pid_t in
             let child = fork()
             if child == 0 {
-                for end in [ends[1], answers[0]] { close(end) }
-                Self.serve(template, answeringTo: answers[1], untilEndOf: ends[0])
+                for end in [ends[1], output[0]] { close(end) }
+                Self.serve(template, writingTo: output[1], untilEndOf: ends[0])
             }
             return child
         }
         var number = errno
-        for end in [ends[0], answers[1]] { close(end) }
-        let answer = child > 0 ? Self.bytes(from: answers[0]) : []
-        close(answers[0])
-        guard child > 0, answer.first == UInt8(ascii: "/") else {
-            if child > 0 { number = Int32(String(decoding: answer, as: UTF8.self)) ?? EIO }
+        for end in [ends[0], output[1]] { close(end) }
+        let response = child > 0 ? Self.bytes(from: output[0]) : []
+        close(output[0])
+        guard child > 0, response.first == UInt8(ascii: "/") else {
+            if child > 0 { number = Int32(String(decoding: response, as: UTF8.self)) ?? EIO }
             close(ends[1])
             if child > 0 { Self.wait(for: child) }
             throw Self.failure(child > 0 ? "the temporary folder" : "a process", number)
         }
-        (path, remover, life) = (String(decoding: answer, as: UTF8.self), child, ends[1])
+        (path, remover, life) = (String(decoding: response, as: UTF8.self), child, ends[1])
     }
 
     /// Reads all bytes until the other end is closed.
@@ -104,7 +104,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     }
 
     /// Runs the remover: makes the folder, reports its path or the error, and removes it when the run is over.
-    private static func serve(_ template: String, answeringTo answers: Int32, untilEndOf input: Int32) -> Never {
+    private static func serve(_ template: String, writingTo output: Int32, untilEndOf input: Int32) -> Never {
         setsid()
         RunnerSignals.blockAll()
         ChildProcess.closeStreams()
@@ -112,10 +112,10 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         // mkdtemp(3): only this user can access the folder.
         let isMade = unsafe mkdtemp(&path) != nil
         let place = path.dropLast().map { UInt8(bitPattern: $0) }
-        let answer = isMade ? place : Array(String(errno).utf8)
+        let response = isMade ? place : Array(String(errno).utf8)
         // If nobody reads the pipe any more, the run is over.
-        while unsafe write(answers, answer, answer.count) < 0, errno == EINTR {}
-        close(answers)
+        while unsafe write(output, response, response.count) < 0, errno == EINTR {}
+        close(output)
         guard isMade else { _exit(1) }
         _ = bytes(from: input)
         FolderRemoval.remove(String(decoding: place, as: UTF8.self))

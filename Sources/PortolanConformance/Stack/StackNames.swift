@@ -31,7 +31,7 @@ struct StackNames {
     private var slow: Set<String> = []
 
     /// Limits of the output in bytes, and of the time of one lookup, because the plugin author's file is untrusted.
-    private static let (largestAnswer, patience) = (1 << 18, Duration.seconds(3))
+    private static let (largestOutput, patience) = (1 << 18, Duration.seconds(3))
 
     /// - Parameter program: A name in the PATH, or a path.
     init(program: String = "addr2line") { self.program = program }
@@ -43,7 +43,7 @@ struct StackNames {
         for (object, offsets) in unknown where !slow.contains(object) && timeLeft > .zero {
             let start = MonotonicTime.now
             let path = object.isEmpty ? Self.ownPath : object
-            for (offset, frames) in Self.answers(to: offsets, in: answer(on: path, offsets), path) {
+            for (offset, frames) in Self.frames(at: offsets, in: output(for: path, offsets), path) {
                 known[CodePlace(object: object, offset: offset)] = frames
             }
             let time = MonotonicTime.now - start
@@ -69,18 +69,18 @@ struct StackNames {
     }()
 
     /// Parses a line with the offset, then two lines for each function: its name, and its file and line.
-    static func answers(to offsets: [UInt64], in text: String, _ object: String) -> [UInt64: [StackFrame]] {
-        var answers: [UInt64: [StackFrame]] = [:]
+    static func frames(at offsets: [UInt64], in text: String, _ object: String) -> [UInt64: [StackFrame]] {
+        var frames: [UInt64: [StackFrame]] = [:]
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]
         var offset: UInt64?
         while let line = lines.popFirst() {
             if line.hasPrefix("0x"), let number = UInt64(line.dropFirst(2), radix: 16), offsets.contains(number) {
                 offset = number
             } else if let offset, let place = lines.popFirst(), line != "??" {
-                answers[offset, default: []].append(frame(String(line), place, object))
+                frames[offset, default: []].append(frame(String(line), place, object))
             }
         }
-        return answers
+        return frames
     }
 
     /// - Parameter place: For example `/home/a/tide.c:42 (discriminator 2)`, or `??:0`.
@@ -95,7 +95,7 @@ struct StackNames {
     }
 
     /// The output of the program; empty if it cannot be run.
-    private func answer(on object: String, _ offsets: [UInt64]) -> String {
+    private func output(for object: String, _ offsets: [UInt64]) -> String {
         let words = [program, "-a", "-f", "-C", "-i", "-e", object] + offsets.map { "0x\(String($0, radix: 16))" }
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { return "" }
@@ -131,7 +131,7 @@ struct StackNames {
         let deadline = MonotonicTime.now + patience
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
-        while bytes.count < largestAnswer {
+        while bytes.count < largestOutput {
             let left = max(deadline - MonotonicTime.now, .zero)
             var descriptor = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
             let ready = unsafe poll(&descriptor, 1, Int32(clamping: left.nanoseconds / 1_000_000))

@@ -18,7 +18,7 @@ extension Atomic where Value == EventStateMachine {
         compareExchange(expected: .receivingFreely, desired: .deliveringFreely, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Has the effect of ``EventStateMachine/endDelivery(of:answer:)`` for data with the result `.keepGoing`. If it
+    /// Has the effect of ``EventStateMachine/endDelivery(of:flow:)`` for data with the result `.keepGoing`. If it
     /// returns `false`, call that method.
     func endDataFreely() -> Bool {
         compareExchange(expected: .deliveringFreely, desired: .receivingFreely, ordering: .acquiringAndReleasing).exchanged

@@ -63,7 +63,7 @@ struct EventStateMachine: Equatable, Sendable {
         case challenge, challengeWithdrawn, sent, step, newBody
 
         /// Whether the return value can tell the load that it was stopped.
-        var hasAnswer: Bool {
+        var returnsFlow: Bool {
             switch self {
             case .redirect, .response, .data: true
             case .interim, .confirmation, .trailers, .finish, .failure, .challenge, .challengeWithdrawn, .sent, .step, .newBody: false
@@ -104,7 +104,7 @@ struct EventStateMachine: Equatable, Sendable {
 
     // MARK: The load's calls
 
-    /// Begins an event from the load. After `.deliver`, ``endDelivery(of:answer:)`` must follow.
+    /// Begins an event from the load. After `.deliver`, ``endDelivery(of:flow:)`` must follow.
     mutating func begin(_ event: Event, rules: Rules) -> Verdict {
         if isOver { return afterEnd(event) }
         if flags.contains(.delivering) {
@@ -125,7 +125,7 @@ struct EventStateMachine: Equatable, Sendable {
     }
 
     enum Delivered: Equatable {
-        case answer(Flow)
+        case flow(Flow)
         /// The load is over, and the client has been notified.
         case over
         /// The load is over, and the client has not been notified yet.
@@ -133,20 +133,20 @@ struct EventStateMachine: Equatable, Sendable {
     }
 
     /// The client has returned from the event that ``begin(_:rules:)`` allowed.
-    mutating func endDelivery(of event: Event, answer: Flow) -> Delivered {
+    mutating func endDelivery(of event: Event, flow: Flow) -> Delivered {
         flags.remove(.delivering)
         if flags.contains(.overlapped), phase != .redirected, !flags.contains(.owesEnd) {
             let endWasReported = phase == .ended
-            stop(sawStopped: event.hasAnswer)
+            stop(sawStopped: event.returnsFlow)
             return endWasReported ? .over : .report(.eventsAreSerial)
         }
         if isOver {
-            if event.hasAnswer { flags.insert(.sawStopped) }
+            if event.returnsFlow { flags.insert(.sawStopped) }
             return flags.contains(.owesEnd) ? .report(nil) : .over
         }
-        guard event.hasAnswer else { return .answer(.keepGoing) }
-        if event == .redirect { return redirectAnswered(answer) }
-        switch answer {
+        guard event.returnsFlow else { return .flow(.keepGoing) }
+        if event == .redirect { return redirectReturned(flow) }
+        switch flow {
         case .stopped:
             stop(sawStopped: true)
             return .over
@@ -155,11 +155,11 @@ struct EventStateMachine: Equatable, Sendable {
         case .pause, .keepGoing:
             break
         }
-        return .answer(pauseIfHeld())
+        return .flow(pauseIfHeld())
     }
 
-    private mutating func redirectAnswered(_ answer: Flow) -> Delivered {
-        switch answer {
+    private mutating func redirectReturned(_ flow: Flow) -> Delivered {
+        switch flow {
         case .stopped:
             phase = .redirected
             flags.insert(.sawStopped)
@@ -167,10 +167,10 @@ struct EventStateMachine: Equatable, Sendable {
         case .pause where !flags.contains(.declinedEarly):
             phase = .deciding
             flags.insert([.paused, .heldByReader])
-            return .answer(.pause)
+            return .flow(.pause)
         case .pause, .keepGoing:
             phase = .declined
-            return .answer(pauseIfHeld())
+            return .flow(pauseIfHeld())
         }
     }
 
@@ -298,8 +298,8 @@ struct EventStateMachine: Equatable, Sendable {
         case .making, .made, .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing, .stopped, .redirected:
             break
         }
-        defer { if event.hasAnswer { flags.insert(.sawStopped) } }
-        if event.hasAnswer, flags.contains(.sawStopped) { return .lateViolation(.stoppedIsLast) }
+        defer { if event.returnsFlow { flags.insert(.sawStopped) } }
+        if event.returnsFlow, flags.contains(.sawStopped) { return .lateViolation(.stoppedIsLast) }
         return flags.contains(.stopReturned) ? .lateViolation(.stopIsKept) : .drop
     }
 }

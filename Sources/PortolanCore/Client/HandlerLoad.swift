@@ -174,14 +174,14 @@ package final class HandlerLoad: ProtocolClient {
     }
 
     private func end(_ event: EventStateMachine.Event, _ answer: Flow = .keepGoing) -> Flow {
-        let (delivered, owesDelegate) = order.update { ($0.endDelivery(of: event, answer: answer), $0.takePendingYield()) }
+        let (delivered, owesDelegate) = order.update { ($0.endDelivery(of: event, flow: answer), $0.takePendingYield()) }
         if owesDelegate { observer.handlerLoadOwesDelegate() }
         switch delivered {
-        case .answer(.pause) where event != .redirect:
+        case .flow(.pause) where event != .redirect:
             // The caller may have released the task, so that nothing can resume it. This call then ends the load.
             observer.handlerLoadPaused()
             return order.load(ordering: .acquiring).isOver ? .stopped : .pause
-        case .answer(let flow): return flow
+        case .flow(let flow): return flow
         case .over: break
         case .report(nil): reportEnd()
         case .report(let rule?):

@@ -5,7 +5,7 @@ import Synchronization
 /// A body that is written while it is sent. A bounded buffer connects the writer and the reader.
 ///
 ///     let pipe = BodyPipe()
-///     async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
+///     async let response = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
 ///     try await pipe.write(bytes)
 ///     pipe.finish()
 public final class BodyPipe: Sendable {

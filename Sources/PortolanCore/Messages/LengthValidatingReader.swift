@@ -15,16 +15,16 @@ final class LengthValidatingReader: BodyReader {
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         let before = buffer.byteCount
-        let answer = reader.read(into: &buffer, whenReady: whenReady)
+        let result = reader.read(into: &buffer, whenReady: whenReady)
         let total = total.add(Int64(buffer.byteCount - before), ordering: .relaxed).newValue
         // UPLOAD-09
-        switch answer {
+        switch result {
         case .bytes where total > length:
             return .failed(LoadError(.bodyFailed, message: "the body is longer than its declared length of \(length) bytes"))
         case .end where total < length:
             return .failed(
                 LoadError(.bodyFailed, message: "the body ended after \(total) of its \(length) declared bytes"))
-        case .bytes, .end, .wait, .failed: return answer
+        case .bytes, .end, .wait, .failed: return result
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Connects a handler load to the registry's count, the loader's log and, if it serves the task's delegate itself, to the
-/// task.
+/// Connects a handler load to the registry's count, the loader's log and, if it serves the task's delegate itself, to
+/// the task.
 struct HandlerLoadRecord: HandlerLoadObserver {
     let entry: RegisteredHandler
     let loader: Loader

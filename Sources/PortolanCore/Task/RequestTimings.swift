@@ -4,7 +4,7 @@ public import HTTPTypes
 
 /// How long each phase of one request took.
 ///
-///     start ─ waiting ─┬─ nameLookUp ─ connecting ─ securing ─┬─ sending ─ answering ─ receiving ─ end
+///     start ─ waiting ─┬─ nameLookUp ─ connecting ─ securing ─┬─ sending ─ awaitingResponse ─ receiving ─ end
 ///                      └─ (a reused connection) ──────────────┘
 ///
 /// A phase is `nil` if the request did not go through it, or not to its end. If the request had to be sent again
@@ -27,7 +27,7 @@ public struct RequestTimings: Hashable, Sendable {
     /// Until the last byte of the request was passed to the system.
     public private(set) var sending: Duration?
     /// From there to the first byte of a response; zero if that came before the whole request was sent.
-    public private(set) var answering: Duration?
+    public private(set) var awaitingResponse: Duration?
     /// From there to the end.
     public private(set) var receiving: Duration?
     /// The report of the transfer; `nil` if the load ended before the response did, or if no connection could be made.
@@ -79,7 +79,7 @@ extension RequestTimings {
                 sending = step.time - ready
                 sent = step.time
             case .firstByte:
-                answering = sent.map { step.time - $0 } ?? .zero
+                awaitingResponse = sent.map { step.time - $0 } ?? .zero
                 answered = step.time
             }
             if step.step.isOfConnection { ready = step.time }

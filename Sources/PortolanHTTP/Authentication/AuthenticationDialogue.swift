@@ -15,7 +15,7 @@ struct AuthenticationDialogue {
         let isProxy: Bool
     }
 
-    struct Question {
+    struct Challenge {
         let space: ProtectionSpace
         let failureCount: Int
         let previousError: LoadError?
@@ -25,7 +25,7 @@ struct AuthenticationDialogue {
     enum Decision {
         case use(PasswordCredential)
         /// The caller is to be asked about another offer of the peer.
-        case ask(Question)
+        case ask(Challenge)
         /// Continue without a credential.
         case giveUp
         case fail(LoadError)
@@ -33,10 +33,10 @@ struct AuthenticationDialogue {
 
     /// How many credentials one load sends to a peer. The limit ends a load whose caller keeps answering, or whose peer
     /// requests another realm each time.
-    static let answerLimit = 8
+    static let credentialLimit = 8
 
     private let peer: Peer
-    private var answerCount = 0
+    private var credentialCount = 0
     /// The credential that was sent last.
     private var sent: PasswordCredential?
     private var failures: (offer: AuthenticationOffer?, count: Int) = (nil, 0)
@@ -52,24 +52,24 @@ struct AuthenticationDialogue {
 
     /// Handles a challenge of the peer, the first or a repeated one.
     ///
-    /// - Returns: the question for the caller; `nil` if the peer offers no known scheme, or if the limit of answers is
+    /// - Returns: the challenge for the caller; `nil` if the peer offers no known scheme, or if the limit of answers is
     ///   reached.
-    mutating func question(_ offered: [AuthenticationOffer]) -> Question? {
+    mutating func challenge(_ offered: [AuthenticationOffer]) -> Challenge? {
         offers = offered.filter { !rejected.contains($0) }
-        guard answerCount < Self.answerLimit, let offer = offers.first else { return nil }
+        guard credentialCount < Self.credentialLimit, let offer = offers.first else { return nil }
         if sent != nil, failures.offer == nil || failures.offer == offer {
             failures = (offer, failures.count + 1)
         } else {
             failures = (offer, 0)
         }
-        return question(offer)
+        return challenge(offer)
     }
 
-    private func question(_ offer: AuthenticationOffer) -> Question {
+    private func challenge(_ offer: AuthenticationOffer) -> Challenge {
         let space = ProtectionSpace(
             kind: .password(scheme: offer.scheme), protocolName: peer.protocolName, host: peer.host, port: peer.port, realm: offer.realm,
             isProxy: peer.isProxy)
-        return Question(
+        return Challenge(
             space: space, failureCount: failures.count, previousError: failures.count == 0 ? nil : sent.map(refusal), offer: offer)
     }
 
@@ -81,13 +81,13 @@ struct AuthenticationDialogue {
         )
     }
 
-    mutating func decide(_ answer: ChallengeAnswer, on question: Question) -> Decision {
+    mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         switch answer {
-        case .use(let credential): return use(credential, for: question)
+        case .use(let credential): return use(credential, for: challenge)
         case .continueWithout, .performDefault: return .giveUp
         case .rejectProtectionSpace:
-            rejected.insert(question.offer)
-            offers.removeAll { $0 == question.offer }
+            rejected.insert(challenge.offer)
+            offers.removeAll { $0 == challenge.offer }
             guard let next = offers.first else {
                 return .fail(
                     LoadError(
@@ -95,7 +95,7 @@ struct AuthenticationDialogue {
                         message: "the delegate rejected every authentication method of \(QuotedText(peer.host)); use a credential"))
             }
             failures = (next, 0)
-            return .ask(self.question(next))
+            return .ask(self.challenge(next))
         case .cancel:
             return .fail(
                 LoadError(
@@ -104,7 +104,7 @@ struct AuthenticationDialogue {
         }
     }
 
-    private mutating func use(_ credential: Credential, for question: Question) -> Decision {
+    private mutating func use(_ credential: Credential, for challenge: Challenge) -> Decision {
         guard let credential = PasswordCredential(credential) else {
             return .fail(
                 LoadError(
@@ -113,11 +113,11 @@ struct AuthenticationDialogue {
                         "\(QuotedText(peer.host)) asks for a user name and password, but the credential is \(credential); use a password"))
         }
         do throws(LoadError) {
-            try question.offer.check(credential)
+            try challenge.offer.check(credential)
         } catch {
             return .fail(error)
         }
-        answerCount += 1
+        credentialCount += 1
         sent = credential
         return .use(credential)
     }

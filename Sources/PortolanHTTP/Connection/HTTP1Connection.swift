@@ -304,8 +304,8 @@ extension HTTP1Connection {
     }
 
     private func loadError(_ error: ResponseSyntaxError) -> LoadError {
-        guard error.rule == .securedAnswer else { return error.loadError }
-        if let proxy = key.proxy, key.usesAbsoluteForm { return .answeredWithTLS(proxy) }
+        guard error.rule == .tlsResponse else { return error.loadError }
+        if let proxy = key.proxy, key.usesAbsoluteForm { return .respondsWithTLS(proxy) }
         // The decrypted bytes are TLS of another server, so another scheme would not help.
         return key.isSecure ? ResponseSyntaxError(.notHTTP, excerpt: error.excerpt).loadError : error.loadError
     }
@@ -366,7 +366,7 @@ extension HTTP1Connection {
         transaction = nil
         stopTimer()
         close()
-        failed?.didFail(error, eligibility: eligibility ?? (report.bytesReceived == 0 ? .unanswered : .seen), report: report)
+        failed?.didFail(error, eligibility: eligibility ?? (report.bytesReceived == 0 ? .noResponse : .seen), report: report)
     }
 }
 

@@ -10,9 +10,9 @@ import PortolanHTTPSyntax
 struct AuthenticationAttempts {
     enum Side { case origin, proxy }
 
-    struct Question {
+    struct Challenge {
         let side: Side
-        fileprivate let inner: AuthenticationDialogue.Question
+        fileprivate let inner: AuthenticationDialogue.Challenge
         /// Why the connection was not made, if the connection waits for the answer.
         fileprivate var connectionFailure: LoadError.Code?
 
@@ -27,8 +27,8 @@ struct AuthenticationAttempts {
 
     enum Decision {
         case use(PasswordCredential, Side)
-        case ask(Question)
-        /// The caller receives the response, or the error, that led to the question.
+        case ask(Challenge)
+        /// The caller receives the response, or the error, that led to the challenge.
         case giveUp
         case fail(LoadError)
     }
@@ -36,7 +36,7 @@ struct AuthenticationAttempts {
     private var origin: AuthenticationDialogue
     private var proxy: AuthenticationDialogue?
     /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, whatever it claims.
-    private let proxyAnswers: Bool
+    private let proxyResponds: Bool
 
     init(to key: ConnectionKey) {
         origin = AuthenticationDialogue(
@@ -45,46 +45,46 @@ struct AuthenticationAttempts {
             AuthenticationDialogue(
                 with: .init(protocolName: proxy.scheme, host: proxy.urlHost, port: proxy.port, isProxy: true), sending: proxy.credential)
         }
-        proxyAnswers = key.usesAbsoluteForm
+        proxyResponds = key.usesAbsoluteForm
     }
 
-    /// The question that a response leads to; `nil` if the caller receives the response as it is.
+    /// The challenge that a response leads to; `nil` if the caller receives the response as it is.
     ///
     /// A 407 from an origin leads to none, because an origin must not obtain the proxy's password.
     ///
     /// RFC 9110 §15.5.2, §15.5.8
-    mutating func question(for head: ResponseHead) -> Question? {
+    mutating func challenge(for head: ResponseHead) -> Challenge? {
         switch head.status {
         case 401:
-            return origin.question(AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)).map {
-                Question(side: .origin, inner: $0)
+            return origin.challenge(AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)).map {
+                Challenge(side: .origin, inner: $0)
             }
-        case 407 where proxyAnswers: return question(of: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
+        case 407 where proxyResponds: return challenge(of: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
         default: return nil
         }
     }
 
-    /// The question for a connection that failed because the proxy requires authentication.
-    mutating func question(for error: LoadError) -> Question? {
-        guard let challenge = error.cause as? ProxyChallenge, var question = question(of: challenge.offers) else { return nil }
-        question.connectionFailure = error.code
-        return question
+    /// The challenge for a connection that failed because the proxy requires authentication.
+    mutating func challenge(for error: LoadError) -> Challenge? {
+        guard let tunnel = error.cause as? ProxyChallenge, var challenge = challenge(of: tunnel.offers) else { return nil }
+        challenge.connectionFailure = error.code
+        return challenge
     }
 
-    private mutating func question(of offers: [AuthenticationOffer]) -> Question? {
-        proxy?.question(offers).map { Question(side: .proxy, inner: $0) }
+    private mutating func challenge(of offers: [AuthenticationOffer]) -> Challenge? {
+        proxy?.challenge(offers).map { Challenge(side: .proxy, inner: $0) }
     }
 
-    mutating func decide(_ answer: ChallengeAnswer, on question: Question) -> Decision {
+    mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         let decision: AuthenticationDialogue.Decision? =
-            switch question.side {
-            case .origin: origin.decide(answer, on: question.inner)
-            case .proxy: proxy?.decide(answer, on: question.inner)
+            switch challenge.side {
+            case .origin: origin.decide(answer, on: challenge.inner)
+            case .proxy: proxy?.decide(answer, on: challenge.inner)
             }
         switch decision {
-        case .use(let credential): return .use(credential, question.side)
+        case .use(let credential): return .use(credential, challenge.side)
         case .ask(let next):
-            return .ask(Question(side: question.side, inner: next, connectionFailure: question.connectionFailure))
+            return .ask(Challenge(side: challenge.side, inner: next, connectionFailure: challenge.connectionFailure))
         case .giveUp, nil: return .giveUp
         case .fail(let error): return .fail(error)
         }

@@ -5,23 +5,23 @@ import PortolanCore
 import PortolanTransport
 
 extension HTTPLoad {
-    func ask(_ question: AuthenticationAttempts.Question) {
-        let refusal: Response? = if case .deciding(_, let answer) = state { answer.response } else { nil }
+    func ask(_ challenge: AuthenticationAttempts.Challenge) {
+        let refusal: Response? = if case .deciding(_, let received) = state { received.response } else { nil }
         client.didReceive(
             AuthenticationChallenge(
-                protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError,
+                protectionSpace: challenge.space, previousFailureCount: challenge.failureCount, previousError: challenge.previousError,
                 failureResponse: refusal
             ) { [self] answer in
-                shard.loop.execute { [self] in handle(answer, to: question) }
+                shard.loop.execute { [self] in handle(answer, to: challenge) }
             })
     }
 
-    private func handle(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
+    private func handle(_ answer: ChallengeAnswer, to challenge: AuthenticationAttempts.Challenge) {
         switch state {
         case .deciding, .awaitingProxyCredential: break
         case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: return
         }
-        switch authentication.decide(answer, on: question) {
+        switch authentication.decide(answer, on: challenge) {
         case .use(let credential, let side): use(credential, for: side)
         case .ask(let next): ask(next)
         case .giveUp: goOnWithout()
@@ -45,7 +45,7 @@ extension HTTPLoad {
             leaveCarrier()
             return fail(error)
         }
-        if case .deciding(_, let answer) = state { client.willResend(after: answer.response) }
+        if case .deciding(_, let received) = state { client.willResend(after: received.response) }
         // The client may have stopped the load in that call.
         if case .over = state { return }
         leaveCarrier()

@@ -6,7 +6,7 @@ import PortolanTransport
 
 extension HTTPLoad: ConnectionRequester {
     var isRepeatable: Bool {
-        request.method.isIdempotent && resends.retriesUnanswered && request.body?.isRewindable != false
+        request.method.isIdempotent && resends.retriesWithoutResponse && request.body?.isRewindable != false
     }
 
     func didQueue(_ wait: QueueWait) {
@@ -37,10 +37,10 @@ extension HTTPLoad: ConnectionRequester {
         guard let trust = connection.trust, trust !== trusted, !trust.wasEvaluated(by: self) else { return begin(on: stream) }
         state = .evaluatingTrust(stream, trust)
         trustChallengeCount += 1
-        let challenge = ServerTrust.question(key.peer, trust.evidence) { [self, trustChallengeCount] answer in
+        let challenge = ServerTrust.challenge(key.peer, trust.evidence) { [self, trustChallengeCount] answer in
             onLoop { $0.handle(answer, toChallenge: trustChallengeCount) }
         }
-        question = challenge
+        openChallenge = challenge
         client.didReceive(challenge)
     }
 
@@ -63,16 +63,16 @@ extension HTTPLoad: ConnectionRequester {
 
     /// Withdraws the open challenge, because the connection no longer needs its answer.
     func cancelOpenChallenge() {
-        if let question { client.didCancel(question) }
-        question = nil
+        if let openChallenge { client.didCancel(openChallenge) }
+        openChallenge = nil
     }
 
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
         endWait()
-        guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
+        guard let challenge = authentication.challenge(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .awaitingProxyCredential(error)
-        ask(question)
+        ask(challenge)
     }
 
     func didReach(_ step: LoadStep) {
@@ -81,12 +81,12 @@ extension HTTPLoad: ConnectionRequester {
 
     func ask(_ challenge: AuthenticationChallenge) {
         guard case .waiting = state else { return challenge.answer(.performDefault) }
-        question = challenge
+        openChallenge = challenge
         client.didReceive(challenge)
     }
 
     func withdraw(_ challenge: AuthenticationChallenge) {
-        guard case .waiting = state, question === challenge else { return }
+        guard case .waiting = state, openChallenge === challenge else { return }
         cancelOpenChallenge()
     }
 }

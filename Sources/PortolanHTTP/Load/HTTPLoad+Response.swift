@@ -38,18 +38,18 @@ extension HTTPLoad: HTTPTransaction {
         guard isExpected() else { return .stopped }
         noteFirstByte()
         guard case .exchanging(let stream) = state else { return .stopped }
-        let answer = ReceivedResponse(head, from: request.url, bodyLength: length, type: &shard.lastType)
+        let received = ReceivedResponse(head, from: request.url, bodyLength: length, type: &shard.lastType)
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
-            return retryWithoutExpectation(answer, from: stream)
+            return retryWithoutExpectation(received, from: stream)
         }
-        if head.status == 401 || head.status == 407, let question = authentication.question(for: head) {
-            state = .deciding(stream, answer)
-            ask(question)
+        if head.status == 401 || head.status == 407, let challenge = authentication.challenge(for: head) {
+            state = .deciding(stream, received)
+            ask(challenge)
             return .pause
         }
-        if let successor = request.redirected(by: answer.response) {
-            state = .deciding(stream, answer)
-            switch client.wasRedirected(to: successor, redirectResponse: answer.response) {
+        if let successor = request.redirected(by: received.response) {
+            state = .deciding(stream, received)
+            switch client.wasRedirected(to: successor, redirectResponse: received.response) {
             case .stopped:
                 // Unless the client stopped the load in that call.
                 guard case .deciding = state else { return .stopped }
@@ -62,12 +62,12 @@ extension HTTPLoad: HTTPTransaction {
             guard case .deciding = state else { return .stopped }
         }
         state = .exchanging(stream)
-        return receive(answer)
+        return receive(received)
     }
 
-    private func retryWithoutExpectation(_ answer: ReceivedResponse, from stream: any HTTPStream) -> Flow {
+    private func retryWithoutExpectation(_ received: ReceivedResponse, from stream: any HTTPStream) -> Flow {
         mayExpect = false
-        client.willResend(after: answer.response)
+        client.willResend(after: received.response)
         // The client may have stopped the load in that call.
         if case .over = state { return .stopped }
         client.didTransfer(stream.report)
@@ -76,18 +76,18 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     /// Delivers the response to the caller.
-    private func receive(_ answer: ReceivedResponse) -> Flow {
+    private func receive(_ received: ReceivedResponse) -> Flow {
         stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
-            for: answer.response, isCoded: answer.mayBeDecoded, transferCodings: answer.head.framing.transferCodings, to: request,
+            for: received.response, isCoded: received.mayBeDecoded, transferCodings: received.head.framing.transferCodings, to: request,
             client: client)
-        let flow = (stage ?? client).didReceive(answer.response, storage: answer.storage)
+        let flow = (stage ?? client).didReceive(received.response, storage: received.storage)
         if flow == .stopped { end() }
         return flow
     }
 
-    func deliver(_ answer: ReceivedResponse, from stream: any HTTPStream) {
+    func deliver(_ received: ReceivedResponse, from stream: any HTTPStream) {
         state = .exchanging(stream)
-        switch receive(answer) {
+        switch receive(received) {
         case .stopped: stream.cancel(self)
         case .pause: break
         case .keepGoing: stream.resumeReading(self)
@@ -116,7 +116,7 @@ extension HTTPLoad: HTTPTransaction {
         switch resends.decide(after: failure) {
         case .sendAgain:
             // Other idle connections may have ended, too.
-            if case .unanswered = eligibility { shard.pool?.closeIdle(key) }
+            if case .noResponse = eligibility { shard.pool?.closeIdle(key) }
             if case .needsHTTP1 = eligibility { key.version = .http1 }
             if case .notProcessed = eligibility { wasPassedOver = true }
             sendAgain(after: error)

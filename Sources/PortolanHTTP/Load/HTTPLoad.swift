@@ -58,7 +58,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     /// Whether a response has begun, an interim one included.
     var hasBegun = false
     /// The open challenge about a connection.
-    weak var question: AuthenticationChallenge?
+    weak var openChallenge: AuthenticationChallenge?
     /// How many server-trust challenges the load has made about connections that other loads opened.
     var trustChallengeCount = 0
     /// The server that this load itself has accepted.
@@ -140,7 +140,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
                 stream.cancel(self)
             }
         // The client does not follow the offered redirect.
-        case .deciding(let stream, let answer): deliver(answer, from: stream)
+        case .deciding(let stream, let received): deliver(received, from: stream)
         // The response is complete, and the stage still buffers some of it.
         case .over: _ = stage?.resume()
         case .created, .waiting, .awaitingProxyCredential, .evaluatingTrust, .awaitingBody: break

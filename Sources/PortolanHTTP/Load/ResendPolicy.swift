@@ -37,19 +37,19 @@ struct ResendPolicy {
     }
 
     private var count = 0
-    private var wasUnanswered = false
+    private var hadNoResponse = false
 
     /// Whether a request with an idempotent method is sent again if it gets no response on a connection that was used
     /// before.
-    var retriesUnanswered: Bool { !wasUnanswered && count < Self.limit }
+    var retriesWithoutResponse: Bool { !hadNoResponse && count < Self.limit }
 
     mutating func decide(after failure: Failure) -> Decision {
         guard !failure.hasResponse else { return .fail }
         switch failure.eligibility {
         case .seen: return .fail
-        case .unanswered:
-            guard failure.isReused, failure.isIdempotent, !wasUnanswered else { return .fail }
-            wasUnanswered = true
+        case .noResponse:
+            guard failure.isReused, failure.isIdempotent, !hadNoResponse else { return .fail }
+            hadNoResponse = true
         case .notProcessed(afterOthers: true): return .sendAgain
         case .refused, .notProcessed(afterOthers: false): break
         case .needsHTTP1: guard failure.mayUseHTTP1 else { return .fail }

@@ -70,9 +70,9 @@ final class RequestBodyWriter {
     func next(into target: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Piece {
         wasRead = true
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
-        let answer = reader.read(into: &output, whenReady: whenReady)
+        let result = reader.read(into: &output, whenReady: whenReady)
         let read = unsafe output.finalize(for: target)
-        switch answer {
+        switch result {
         case .bytes:
             count += Int64(read)
             return .bytes(read)

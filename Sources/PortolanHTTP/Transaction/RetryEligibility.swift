@@ -7,7 +7,7 @@ enum RetryEligibility: Equatable, Sendable {
     case seen
     /// No byte of a response arrived, so the server may never have seen it. An idempotent request may be sent again
     /// (RFC 9110 §9.2.2).
-    case unanswered
+    case noResponse
     /// The server says that it did not process it: `REFUSED_STREAM` (RFC 9113 §8.7).
     case refused
     /// It was never sent, or the server ended the connection before it processed it: `GOAWAY` (RFC 9113 §6.8).

@@ -9,7 +9,7 @@ extension PluginClient {
     /// open challenge. Cancelling the task withdraws the challenge.
     public func ask(_ challenge: PluginChallenge) async throws -> PluginAnswer {
         try challenge.check()
-        let number = QuestionMark()
+        let number = ChallengeMark()
         let withdraw: @Sendable (RunningLoad, BorrowedClient) -> Void = { load, client in
             guard number.isAsked else { return }
             // An answer that arrived in the meantime is dropped.
@@ -42,6 +42,6 @@ extension PluginClient {
 }
 
 /// Whether this call has delivered its challenge.
-private final class QuestionMark: @unchecked Sendable {  // … because it is touched only inside host calls into the load
+private final class ChallengeMark: @unchecked Sendable {  // … because it is touched only inside host calls into the load
     var isAsked = false
 }

@@ -29,7 +29,7 @@ extension ContractRule {
     static let structsAreWhole = Self(id: "DESC-05")
     static let identifierIsReverseDNS = Self(id: "DESC-06")
     static let schemesAreWellFormed = Self(id: "DESC-08")
-    static let noEventFromQuestions = Self(id: "ORDER-06")
+    static let noEventFromCanInit = Self(id: "ORDER-06")
     static let sentTotalsRise = Self(id: "ORDER-09")
     static let failureCarriesError = Self(id: "ORDER-11")
     static let bytesAreReadable = Self(id: "BODY-04")

@@ -204,14 +204,14 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     func strayCall() {
         guard !isCut.load(ordering: .acquiring) else { return }
         switch stage.load(ordering: .acquiring) {
-        case .making: cut(by: ContractViolation(.noEventFromQuestions, "`make` called the client; call it after the start"))
+        case .making: cut(by: ContractViolation(.noEventFromCanInit, "`make` called the client; call it after the start"))
         case .made: cut(by: ContractViolation(.noEventBeforeStart, "the client was called before the load was started"))
         case .active:
             cut(
                 by: ContractViolation(
                     .ownThreadsOnlyWake, "a thread outside of a call into the load called its client; it may only call `wake`"))
         case .stopping: report(ContractViolation(.stopIsKept, "`stop` called the client; a stopped load delivers nothing more"))
-        case .destroying, .destroyed: report(ContractViolation(.noEventFromQuestions, "`destroy` called the client"))
+        case .destroying, .destroyed: report(ContractViolation(.noEventFromCanInit, "`destroy` called the client"))
         }
     }
 

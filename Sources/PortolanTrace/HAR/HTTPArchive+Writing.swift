@@ -146,11 +146,11 @@ private struct ArchivedTimings {
             connect = ((timings.connecting ?? .zero) + (timings.securing ?? .zero)).wholeMicroseconds
         }
         send = (timings.sending ?? .zero).wholeMicroseconds
-        wait = (timings.answering ?? .zero).wholeMicroseconds
+        wait = (timings.awaitingResponse ?? .zero).wholeMicroseconds
         receive = (timings.receiving ?? .zero).wholeMicroseconds
         let rest = end - total
         guard rest > .zero else { return }
-        switch (timings.sending, timings.answering, timings.receiving) {
+        switch (timings.sending, timings.awaitingResponse, timings.receiving) {
         case (.some, nil, _): wait += rest
         case (.some, .some, nil): receive += rest
         default: blocked = (blocked ?? .zero) + rest

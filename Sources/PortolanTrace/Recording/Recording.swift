@@ -76,7 +76,7 @@ public struct Recording: Sendable {
     public var count: Int { exchanges.count }
 
     /// Whether any request has a response.
-    package var hasAnswers: Bool { exchanges.contains { $0.response != nil } }
+    package var hasResponses: Bool { exchanges.contains { $0.response != nil } }
 
     package mutating func add(_ exchange: Exchange) { exchanges.append(exchange) }
 
@@ -85,7 +85,7 @@ public struct Recording: Sendable {
     /// - Parameter known: the number of exchanges that existed when `new` were loaded.
     package mutating func add(_ new: some Sequence<Exchange>, besidesFirst known: Int) {
         let others = ReplayIndex(Array(exchanges.dropFirst(known)))
-        exchanges += new.filter { !others.hasAnswer(like: $0) && !others.hasFailure(like: $0) }
+        exchanges += new.filter { !others.hasResponse(like: $0) && !others.hasFailure(like: $0) }
     }
 
     /// Returns the contents of the file, with a line feed at the end.

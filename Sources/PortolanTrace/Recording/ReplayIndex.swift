@@ -59,7 +59,7 @@ struct ReplayIndex {
     }
 
     /// Whether the request has a complete response.
-    func hasAnswer(like exchange: Exchange) -> Bool {
+    func hasResponse(like exchange: Exchange) -> Bool {
         same(as: exchange).contains { $0.gap == nil && $0.failure == nil }
     }
 

@@ -11,7 +11,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private weak var challengeHandler: (any ChallengeHandler)?
     private let didReach: (LoadStep) -> Void
     private var completion: ((Result<OpenConnection, LoadError>) -> Void)?
-    private var question: DNSResolver.Question?
+    private var query: DNSResolver.Query?
     private var race: ConnectionRace?
     /// The open transport. It is closed if the attempt fails.
     private var transport: SocketConnection?
@@ -61,13 +61,13 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private func finish(_ result: Result<OpenConnection, LoadError>) {
         guard let completion else { return }
         self.completion = nil
-        if let question { _ = connector.names.withdraw(question) }
+        if let query { _ = connector.names.withdraw(query) }
         race?.cancel()
         tunnel?.cancel()
         deadline?.cancel()
         handshake?.cancel()
         if case .failure = result { transport?.close() }
-        (question, race, tunnel, deadline, handshake, transport) = (nil, nil, nil, nil, nil, nil)
+        (query, race, tunnel, deadline, handshake, transport) = (nil, nil, nil, nil, nil, nil)
         completion(result)
     }
 
@@ -108,14 +108,14 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
             return connect(to: [SocketAddress(address, port: port)], host, port)
         }
         step = "the name service"
-        question = connector.names.find(host) { [self] answer in
+        query = connector.names.find(host) { [self] answer in
             loop.execute { [self] in didFind(answer, host, port) }
         }
     }
 
     private func didFind(_ answer: DNSResolver.Answer, _ host: String, _ port: Int) {
         guard completion != nil else { return }
-        question = nil
+        query = nil
         switch answer {
         case .success(let addresses):
             guard !addresses.isEmpty else { return fail(.notFound(host, nil).of(endpoint.proxy)) }

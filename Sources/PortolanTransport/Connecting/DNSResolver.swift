@@ -20,55 +20,55 @@ package final class DNSResolver: Sendable {
     /// Returns addresses without a port, the best first.
     typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
     typealias Answer = Result<[SocketAddress], any Error>
-    typealias Asker = @Sendable (Answer) -> Void
+    typealias Completion = @Sendable (Answer) -> Void
 
-    struct Question: Sendable {
+    struct Query: Sendable {
         fileprivate let name: String
         fileprivate let number: UInt64
     }
 
     /// A pending or running look-up, and its callers.
     private struct Search {
-        /// The question that created the look-up.
+        /// The query that created the look-up.
         let first: UInt64
         var hasBegun = false
-        var askers: [UInt64: Asker]
+        var completions: [UInt64: Completion]
     }
 
     private struct State {
         var searches: [String: Search] = [:]
-        var questionCount: UInt64 = 0
+        var queryCount: UInt64 = 0
 
-        mutating func add(_ asker: @escaping Asker, for name: String) -> (question: Question, isFirst: Bool) {
-            questionCount += 1
+        mutating func add(_ completion: @escaping Completion, for name: String) -> (query: Query, isFirst: Bool) {
+            queryCount += 1
             let isFirst = searches[name] == nil
-            searches[name, default: Search(first: questionCount, askers: [:])].askers[questionCount] = asker
-            return (Question(name: name, number: questionCount), isFirst)
+            searches[name, default: Search(first: queryCount, completions: [:])].completions[queryCount] = completion
+            return (Query(name: name, number: queryCount), isFirst)
         }
 
         /// Whether a caller still waits. If none does, the next caller creates a new look-up.
-        mutating func begin(_ question: Question) -> Bool {
-            guard searches[question.name]?.first == question.number else { return false }
-            searches[question.name]?.hasBegun = true
-            leaveOut(question.name)
-            return searches[question.name] != nil
+        mutating func begin(_ query: Query) -> Bool {
+            guard searches[query.name]?.first == query.number else { return false }
+            searches[query.name]?.hasBegun = true
+            leaveOut(query.name)
+            return searches[query.name] != nil
         }
 
-        mutating func remove(_ question: Question) -> Bool {
-            guard searches[question.name]?.askers.removeValue(forKey: question.number) != nil else { return false }
-            leaveOut(question.name)
+        mutating func remove(_ query: Query) -> Bool {
+            guard searches[query.name]?.completions.removeValue(forKey: query.number) != nil else { return false }
+            leaveOut(query.name)
             return true
         }
 
         /// Later callers do not share a running look-up that all its callers have withdrawn from.
         private mutating func leaveOut(_ name: String) {
-            if let search = searches[name], search.hasBegun, search.askers.isEmpty { searches[name] = nil }
+            if let search = searches[name], search.hasBegun, search.completions.isEmpty { searches[name] = nil }
         }
 
-        /// Takes the callers of the look-up that a question created.
-        mutating func takeAskers(of first: Question) -> [Asker] {
+        /// Takes the callers of the look-up that a query created.
+        mutating func takeCompletions(of first: Query) -> [Completion] {
             guard searches[first.name]?.first == first.number else { return [] }
-            return searches.removeValue(forKey: first.name).map { Array($0.askers.values) } ?? []
+            return searches.removeValue(forKey: first.name).map { Array($0.completions.values) } ?? []
         }
     }
 
@@ -87,29 +87,29 @@ package final class DNSResolver: Sendable {
         self.lookUp = lookUp
     }
 
-    /// - Parameter asker: called once, on any thread, unless the question is withdrawn.
-    func find(_ host: String, _ asker: @escaping Asker) -> Question {
+    /// - Parameter completion: called once, on any thread, unless the query is withdrawn.
+    func find(_ host: String, _ completion: @escaping Completion) -> Query {
         let name = Self.name(of: host)
-        let (question, isFirst) = state.withLock { $0.add(asker, for: name) }
+        let (query, isFirst) = state.withLock { $0.add(completion, for: name) }
         if isFirst {
             do throws(LoadError) {
                 try threads.run { [self] in
-                    if state.withLock({ $0.begin(question) }) { answer(question, Result { try lookUp(name) }) }
+                    if state.withLock({ $0.begin(query) }) { answer(query, Result { try lookUp(name) }) }
                 }
             } catch {
-                answer(question, .failure(error))
+                answer(query, .failure(error))
             }
         }
-        return question
+        return query
     }
 
-    /// - Returns: whether the asker was removed before it was called.
-    func withdraw(_ question: Question) -> Bool {
-        state.withLock { $0.remove(question) }
+    /// - Returns: whether the completion was removed before it was called.
+    func withdraw(_ query: Query) -> Bool {
+        state.withLock { $0.remove(query) }
     }
 
-    private func answer(_ first: Question, _ answer: Answer) {
-        for asker in state.withLock({ $0.takeAskers(of: first) }) { asker(answer) }
+    private func answer(_ first: Query, _ answer: Answer) {
+        for completion in state.withLock({ $0.takeCompletions(of: first) }) { completion(answer) }
     }
 
     /// `localhost.` and names below `localhost` are looked up as `localhost`. No name server is queried for it

@@ -21,7 +21,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     private let configuration: TransportConfiguration
     private let names: DNSResolver
     private let loop: any EventLoop
-    private var question: DNSResolver.Question?
+    private var query: DNSResolver.Query?
     private var handshake: TunnelHandshake?
     /// The addresses that remain to be tried, once a name has been looked up.
     private var addresses: ArraySlice<IPAddress>?
@@ -36,8 +36,8 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
 
     /// Stops waiting for the address of the origin.
     func cancel() {
-        if let question { _ = names.withdraw(question) }
-        question = nil
+        if let query { _ = names.withdraw(query) }
+        query = nil
     }
 
     /// - Parameter completion: called once, on the event loop, unless the tunnel is cancelled.
@@ -96,7 +96,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     private func connectToNextAddress(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         if let next = addresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
         let (boundTransport, boundCompletion) = (LoopBound(transport), LoopBound(completion))
-        question = names.find(endpoint.peer.host) { [self] answer in
+        query = names.find(endpoint.peer.host) { [self] answer in
             loop.execute { [self] in didFind(answer, over: boundTransport.value, boundCompletion.value) }
         }
     }
@@ -104,8 +104,8 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     private func didFind(
         _ answer: DNSResolver.Answer, over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void
     ) {
-        guard question != nil else { return }
-        question = nil
+        guard query != nil else { return }
+        query = nil
         switch answer {
         case .success(let found):
             addresses = found.map(\.ip).prefix(Self.mostAddresses)

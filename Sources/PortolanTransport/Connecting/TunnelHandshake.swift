@@ -73,8 +73,8 @@ extension LoadError {
     }
 
     /// A proxy that was addressed in clear text responded with TLS.
-    package static func answeredWithTLS(_ proxy: Proxy) -> LoadError {
-        LoadError(.tunnelFailed, message: "the proxy \(proxy) answers with TLS; write https:// as its scheme")
+    package static func respondsWithTLS(_ proxy: Proxy) -> LoadError {
+        LoadError(.tunnelFailed, message: "the proxy \(proxy) responds with TLS; write https:// as its scheme")
     }
 }
 

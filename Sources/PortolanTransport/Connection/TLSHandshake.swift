@@ -190,7 +190,7 @@ extension TLSHandshake: TLSSessionDelegate {
     /// Calls `proceed` if the server is trusted.
     private func askTrust(_ evidence: ServerTrustEvaluation, then proceed: @escaping () -> Void) {
         ask { answer in
-            ServerTrust.question(peer, evidence, answer: answer)
+            ServerTrust.challenge(peer, evidence, answer: answer)
         } then: { [self] answer in
             if let refusal = ServerTrust.refusal(answer, verdict: evidence.verdict, peer: peer) { return finish(.refused(refusal)) }
             self.evidence = evidence

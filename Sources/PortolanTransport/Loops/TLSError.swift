@@ -45,7 +45,7 @@ package struct TLSError: Error, Hashable {
     ///   - isOfProxy: whether the peer is a proxy. A proxy has its own scheme, and receives no client certificate.
     func error(_ start: String, isOfProxy: Bool) -> LoadError {
         let message = "\(start): \(words)"
-        if isPlainAnswer {
+        if isPlaintext {
             let advice = isOfProxy ? "write http:// as its scheme" : "try http:"
             return LoadError(.secureConnectionFailed, message: "\(message); if it speaks plain HTTP there, \(advice)")
         }
@@ -64,7 +64,7 @@ package struct TLSError: Error, Hashable {
             return Self.words(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
         }
         guard library == ERR_LIB_SSL else { return libraryWords }
-        if isPlainAnswer { return "its response is not TLS" }
+        if isPlaintext { return "its response is not TLS" }
         return switch reason {
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE: Self.versionWords
         case SSL_R_NO_CIPHERS_AVAILABLE, SSL_R_UNKNOWN_CIPHER_RETURNED, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_DH_KEY_TOO_SMALL,
@@ -78,7 +78,7 @@ package struct TLSError: Error, Hashable {
 
     var libraryWords: String { "OpenSSL says '\(DisplayText.line(text))'" }
 
-    private var isPlainAnswer: Bool {
+    private var isPlaintext: Bool {
         guard library == ERR_LIB_SSL else { return false }
         return switch reason {
         case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_UNEXPECTED_MESSAGE, SSL_R_UNEXPECTED_RECORD,

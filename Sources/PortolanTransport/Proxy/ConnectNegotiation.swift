@@ -67,7 +67,7 @@ struct ConnectNegotiation: TunnelNegotiation {
     }
 
     private func failure(_ error: ResponseSyntaxError) -> LoadError {
-        if error.rule == .securedAnswer { return .answeredWithTLS(proxy) }
+        if error.rule == .tlsResponse { return .respondsWithTLS(proxy) }
         return LoadError(
             error.rule.code == .limitExceeded ? .limitExceeded : .tunnelFailed, message: "the proxy \(proxy): \(error.description)")
     }

@@ -40,7 +40,7 @@ package final class ServerTrust {
         }
     }
 
-    package static func question(
+    package static func challenge(
         _ peer: TLSPeer, _ evidence: ServerTrustEvaluation, answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) -> AuthenticationChallenge {
         let space = ProtectionSpace(

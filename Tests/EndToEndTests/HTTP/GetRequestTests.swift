@@ -36,7 +36,7 @@ import Testing
 
     @Test func headOptionSendsHEAD() throws {
         let server = try ScriptedServer(
-            ScriptedServer.answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: 7\r\n\r\n"))
+            ScriptedServer.responding("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: 7\r\n\r\n"))
         let outcome = try program.run("get", "-I", server.url())
         #expect(outcome.text == "200 OK\nconnection: close\ncontent-type: text/html\ncontent-length: 7\n\n")
         #expect(server.requests.first?.first == "HEAD / HTTP/1.1")

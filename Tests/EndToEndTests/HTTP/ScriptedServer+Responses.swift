@@ -9,7 +9,7 @@ extension ScriptedServer {
     /// - Parameter fields: header lines without line ends.
     static func response(_ status: String, _ fields: [String] = [], _ body: String = "") -> [Step] {
         let lines = ["HTTP/1.1 \(status)", "Connection: close", "Content-Length: \(body.utf8.count)"] + fields
-        return answering(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
+        return responding(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
     }
 
     /// Declares a longer body than it sends.

@@ -11,7 +11,7 @@ import Testing
 @Suite struct StdioURLTests {
     private static func response(to request: String) throws -> String {
         guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw NoURL() }
-        return String(decoding: StdioAnswer.url(id: .count(1), url).bytes, as: UTF8.self)
+        return String(decoding: StdioResponse.url(id: .count(1), url).bytes, as: UTF8.self)
     }
 
     private struct NoURL: Error {}

@@ -44,7 +44,7 @@ import Testing
             }
             taken += 1
             var machine = state
-            #expect(machine.endDelivery(of: .data, answer: .keepGoing) == .answer(.keepGoing))
+            #expect(machine.endDelivery(of: .data, flow: .keepGoing) == .flow(.keepGoing))
             #expect(machine == after)
         }
         #expect(taken == 1)

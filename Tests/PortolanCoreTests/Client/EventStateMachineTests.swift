@@ -155,7 +155,7 @@ import Testing
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
         let first = order.begin(.data, rules: EventStateMachine.Rules())
         #expect(first == .drop)
-        let second = order.endDelivery(of: .data, answer: .keepGoing) == .report(.eventsAreSerial)
+        let second = order.endDelivery(of: .data, flow: .keepGoing) == .report(.eventsAreSerial)
         #expect(second)
         #expect(order.isOver)
     }
@@ -166,7 +166,7 @@ import Testing
         #expect(first == .later)
         let second = order.end()
         #expect(second == .nothing)
-        let third = order.endDelivery(of: .data, answer: .keepGoing) == .report(nil)
+        let third = order.endDelivery(of: .data, flow: .keepGoing) == .report(nil)
         #expect(third)
     }
 
@@ -174,7 +174,7 @@ import Testing
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .finish)
         let first = order.end()
         #expect(first == .nothing)
-        let second = order.endDelivery(of: .finish, answer: .keepGoing)
+        let second = order.endDelivery(of: .finish, flow: .keepGoing)
         #expect(second == .over)
     }
 
@@ -182,7 +182,7 @@ import Testing
         var order = Self.delivering(Self.after(Self.started(), .response, .keepGoing), .data)
         let first = order.resume()
         #expect(first == false)
-        let second = order.endDelivery(of: .data, answer: .pause) == .answer(.keepGoing)
+        let second = order.endDelivery(of: .data, flow: .pause) == .flow(.keepGoing)
         #expect(second)
     }
 
@@ -201,7 +201,7 @@ import Testing
         order.suspend()
         let first = order.begin(.response, rules: EventStateMachine.Rules())
         #expect(first == .deliver)
-        let second = order.endDelivery(of: .response, answer: .pause) == .answer(.pause)
+        let second = order.endDelivery(of: .response, flow: .pause) == .flow(.pause)
         #expect(second)
         let third = order.resume()
         #expect(third == false)
@@ -213,7 +213,7 @@ import Testing
         var order = Self.delivering(Self.started(), .redirect)
         let first = order.takeRedirect()
         #expect(first)
-        let second = order.endDelivery(of: .redirect, answer: .pause)
+        let second = order.endDelivery(of: .redirect, flow: .pause)
         #expect(second == .over)
         let third = order.begin(.response, rules: EventStateMachine.Rules()) == .lateViolation(.nothingAfterRedirect)
         #expect(third)
@@ -261,7 +261,7 @@ import Testing
 
     static func after(_ order: EventStateMachine, _ event: EventStateMachine.Event, _ answer: Flow) -> EventStateMachine {
         var order = delivering(order, event)
-        _ = order.endDelivery(of: event, answer: answer)
+        _ = order.endDelivery(of: event, flow: answer)
         return order
     }
 

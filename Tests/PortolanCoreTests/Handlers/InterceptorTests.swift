@@ -102,7 +102,7 @@ import Testing
     @Test func aDeclinedRedirectIsDelivered() async throws {
         let record = Record()
         let target = try URLRecord(parsing: "x:2")
-        var answer = StubAnswer.text("declined")
+        var answer = StubResponse.text("declined")
         answer.redirect = target
         let redirecting = StubHandler { [answer] _ in answer }
         let interceptor = Interceptor(identifier: "org.example.key", end: { record.end($0, $1) })

@@ -12,7 +12,7 @@ import Testing
     private static func responding(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
         StubHandler(identifier: "answering") { request in
             guard request.url.path == "/" else { return .text("landed") }
-            var response = StubAnswer.text(body)
+            var response = StubResponse.text(body)
             response.status = .init(code: status)
             for location in locations { response.fields.append(HTTPField(name: .location, value: location)) }
             return response

@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func errorIsThrownAfterTheBufferedBytes() async throws {
-        var response = StubAnswer.pieces([[1], [2]])
+        var response = StubResponse.pieces([[1], [2]])
         response.announcesLength = false
         response.failure = LoadError(.connectionLost, message: "gone")
         let loader = loader(StubHandler { [response] _ in response })

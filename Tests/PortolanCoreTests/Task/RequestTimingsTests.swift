@@ -36,7 +36,7 @@ import Testing
     /// The phases in milliseconds, with `-` for a phase that did not take place.
     private static func row(_ timings: RequestTimings) -> String {
         let phases = [
-            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.answering,
+            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
         return phases.map { $0.map { "\(Int($0 / .milliseconds(1)))" } ?? "-" }.joined(separator: " ")

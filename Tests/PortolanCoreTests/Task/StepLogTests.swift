@@ -10,16 +10,16 @@ import Testing
 @Suite struct StepLogTests {
     private let lines = ConditionLock<[String]>([])
 
-    private func loader(_ level: Logger.Level, _ answer: @escaping @Sendable (Request) throws -> StubAnswer) -> Loader {
+    private func loader(_ level: Logger.Level, _ respond: @escaping @Sendable (Request) throws -> StubResponse) -> Loader {
         var configuration = Loader.Configuration.default
-        configuration.handlers = [StubHandler(identifier: "org.example.stub", schemes: .only(["x"]), answer: answer)]
+        configuration.handlers = [StubHandler(identifier: "org.example.stub", schemes: .only(["x"]), respond: respond)]
         var logger = Logger(label: "test") { [lines] _ in StepLog(lines: lines) }
         logger.logLevel = level
         configuration.logger = logger
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }
 
-    private static func redirect(_ request: Request) throws -> StubAnswer {
+    private static func redirect(_ request: Request) throws -> StubResponse {
         try request.url.path == "a" ? .redirect(to: URLRecord(parsing: "x:b")) : .text("four")
     }
 

@@ -15,10 +15,10 @@ struct AuthenticationDialogueTests {
     private let ann = Credential.password(user: "ann", password: "s3cret")
 
     private static func ask(_ dialogue: inout AuthenticationDialogue, _ offers: [AuthenticationOffer]) throws
-        -> AuthenticationDialogue.Question
+        -> AuthenticationDialogue.Challenge
     {
-        let question = dialogue.question(offers)
-        return try #require(question)
+        let challenge = dialogue.challenge(offers)
+        return try #require(challenge)
     }
 
     private func used(_ decision: AuthenticationDialogue.Decision) -> PasswordCredential? {
@@ -62,11 +62,11 @@ struct AuthenticationDialogueTests {
 
     @Test func answersAreLimitedAcrossRealms() throws {
         var dialogue = AuthenticationDialogue(with: Self.peer)
-        for number in 0..<AuthenticationDialogue.answerLimit {
-            let question = try Self.ask(&dialogue, [.basic(realm: "\(number)")])
-            _ = dialogue.decide(.use(ann), on: question)
+        for number in 0..<AuthenticationDialogue.credentialLimit {
+            let challenge = try Self.ask(&dialogue, [.basic(realm: "\(number)")])
+            _ = dialogue.decide(.use(ann), on: challenge)
         }
-        let more = dialogue.question([.basic(realm: "more")])
+        let more = dialogue.challenge([.basic(realm: "more")])
         #expect(more == nil)
     }
 
@@ -94,8 +94,8 @@ struct AuthenticationDialogueTests {
     @Test func continuingWithoutACredentialGivesUp() throws {
         for answer in [ChallengeAnswer.continueWithout, .performDefault] {
             var dialogue = AuthenticationDialogue(with: Self.peer)
-            let question = try Self.ask(&dialogue, [realmA])
-            guard case .giveUp = dialogue.decide(answer, on: question) else {
+            let challenge = try Self.ask(&dialogue, [realmA])
+            guard case .giveUp = dialogue.decide(answer, on: challenge) else {
                 Issue.record("\(answer)")
                 continue
             }
@@ -110,16 +110,16 @@ struct AuthenticationDialogueTests {
         ]
         for (answer, code) in answers {
             var dialogue = AuthenticationDialogue(with: Self.peer)
-            let question = try Self.ask(&dialogue, [realmA])
-            let decision = dialogue.decide(answer, on: question)
+            let challenge = try Self.ask(&dialogue, [realmA])
+            let decision = dialogue.decide(answer, on: challenge)
             #expect(error(decision)?.code == code)
         }
     }
 
     @Test func unsupportedSchemesMakeNoChallenge() {
         var dialogue = AuthenticationDialogue(with: Self.peer)
-        let question = dialogue.question([])
-        #expect(question == nil)
+        let challenge = dialogue.challenge([])
+        #expect(challenge == nil)
         #expect(AuthenticationOffer(HTTPChallenge(scheme: "digest")) == nil)
     }
 }

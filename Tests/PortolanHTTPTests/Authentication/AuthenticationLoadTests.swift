@@ -15,7 +15,7 @@ struct AuthenticationLoadTests {
 
     /// A server that sends these responses on one connection, one after the other.
     private static func server(_ responses: String...) throws -> ScriptedServer {
-        try ScriptedServer(responses.flatMap(ScriptedServer.answering))
+        try ScriptedServer(responses.flatMap(ScriptedServer.responding))
     }
 
     private static func authorizations(_ server: ScriptedServer) -> [String?] {
@@ -126,7 +126,7 @@ struct AuthenticationLoadTests {
     }
 
     @Test func repeatedWrongPasswordsDeliverThe401() async throws {
-        let server = try ScriptedServer([.forever(ScriptedServer.answering(Self.refusal))])
+        let server = try ScriptedServer([.forever(ScriptedServer.responding(Self.refusal))])
         let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p1")) }
         #expect(try await Self.load(server.url(), delegate) == ("no", 401))
         #expect(delegate.challenges.map(\.failures) == Array(0..<8))
@@ -135,7 +135,7 @@ struct AuthenticationLoadTests {
     @Test func endlessNewRealmsDeliverThe401() async throws {
         let server = try ScriptedServer(
             (0..<100).flatMap { number in
-                ScriptedServer.answering("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"\(number)\"\r\nContent-Length: 2\r\n\r\nno")
+                ScriptedServer.responding("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"\(number)\"\r\nContent-Length: 2\r\n\r\nno")
             })
         #expect(try await Self.load(server.url().replacing("//", with: "//user:p1@")) == ("no", 401))
         #expect(Self.authorizations(server).count == 9)
@@ -164,7 +164,7 @@ struct AuthenticationLoadTests {
     @Test func credentialIsSentOnANewConnectionAfterAClose() async throws {
         let server = try ScriptedServer(
             [.receiveHead, .send(text: "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic\r\nConnection: close\r\n\r\nno"), .close],
-            ScriptedServer.answering(Self.success))
+            ScriptedServer.responding(Self.success))
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
         #expect(Self.authorizations(server) == [nil, Self.basic("p1")])

@@ -204,7 +204,7 @@ struct ConnectionTests {
 
     @Test func connectionIsNotReusedAfterAnInterimResponseWithClose() async throws {
         let closing = "HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n" + Self.yes
-        let server = try ScriptedServer(ScriptedServer.answering(closing), ScriptedServer.answering(Self.yes))
+        let server = try ScriptedServer(ScriptedServer.responding(closing), ScriptedServer.responding(Self.yes))
         let loader = Self.loader()
         #expect(try await Self.text(loader, server) == "yes")
         #expect(try await Self.text(loader, server) == "yes")
@@ -214,8 +214,8 @@ struct ConnectionTests {
     /// The 1xx shows that the server has seen the request.
     @Test func aRequestIsNotSentAgainAfterAnInterimResponse() async throws {
         let server = try ScriptedServer(
-            ScriptedServer.answering(Self.yes) + [.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\n\r\n"), .close],
-            ScriptedServer.answering(Self.yes))
+            ScriptedServer.responding(Self.yes) + [.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\n\r\n"), .close],
+            ScriptedServer.responding(Self.yes))
         let loader = Self.loader()
         #expect(try await Self.text(loader, server) == "yes")
         #expect(await Self.code { _ = try await Self.text(loader, server) } != nil)
@@ -250,7 +250,7 @@ struct ConnectionTests {
     }
 
     @Test func connectAndTraceWithABodyAreRefused() async throws {
-        let server = try ScriptedServer(ScriptedServer.answering(Self.yes))
+        let server = try ScriptedServer(ScriptedServer.responding(Self.yes))
         #expect(await Self.code { _ = try await Self.text(Self.loader(), server, .connect) } == .badRequest)
         let trace = try Request(server.url(), method: .trace, body: .text("x"))
         #expect(await Self.code { _ = try await Self.loader().data(for: trace) } == .badRequest)
@@ -258,9 +258,9 @@ struct ConnectionTests {
     }
 
     @Test func callersHostFieldIsNotSentToAnotherOrigin() async throws {
-        let target = try ScriptedServer(ScriptedServer.answering(Self.yes))
+        let target = try ScriptedServer(ScriptedServer.responding(Self.yes))
         let server = try ScriptedServer(
-            ScriptedServer.answering("HTTP/1.1 302 Found\r\nLocation: \(target.url())\r\nContent-Length: 0\r\n\r\n"))
+            ScriptedServer.responding("HTTP/1.1 302 Found\r\nLocation: \(target.url())\r\nContent-Length: 0\r\n\r\n"))
         var request = try Request(server.url())
         if let host = HTTPField.Name("Host") { request.fields[host] = "elsewhere.test" }
         var http = HTTPConfiguration()

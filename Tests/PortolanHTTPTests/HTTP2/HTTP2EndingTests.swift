@@ -77,7 +77,7 @@ import Testing
         server.send(ServerFrames.headers(Self.ok, stream: 3))
         server.endConnection()
         #expect(unanswered.error?.code == .connectionLost)
-        #expect(unanswered.eligibility == .unanswered)
+        #expect(unanswered.eligibility == .noResponse)
         #expect(answered.eligibility == .seen)
         #expect(unanswered.endCount == 1 && answered.endCount == 1)
     }
@@ -227,7 +227,7 @@ import Testing
         server.transport.end(.system(ECONNRESET))
         #expect(transaction.error?.code == .connectionLost)
         #expect(transaction.error?.message.contains("reset") == true)
-        #expect(transaction.eligibility == .unanswered)
+        #expect(transaction.eligibility == .noResponse)
         #expect(!server.isOpen)
     }
 

@@ -8,7 +8,7 @@ import Testing
     private typealias Failure = ResendPolicy.Failure
 
     private static let eligibilities: [RetryEligibility] = [
-        .seen, .unanswered, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
+        .seen, .noResponse, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
     ]
 
     /// A failure in which everything else allows a resend.
@@ -44,18 +44,18 @@ import Testing
     @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
     func withoutAResponseTheMethodAndTheConnectionDecide(_ isReused: Bool, _ isIdempotent: Bool, _ isSentAgain: Bool) {
         var policy = ResendPolicy()
-        let failure = Failure(eligibility: .unanswered, isReused: isReused, isIdempotent: isIdempotent)
+        let failure = Failure(eligibility: .noResponse, isReused: isReused, isIdempotent: isIdempotent)
         #expect(policy.decide(after: failure) == (isSentAgain ? .sendAgain : .fail))
-        #expect(policy.retriesUnanswered == !isSentAgain)
+        #expect(policy.retriesWithoutResponse == !isSentAgain)
         #expect(policy.decide(after: failure) == .fail)
     }
 
     @Test func allReasonsShareOneLimit() {
         var policy = ResendPolicy()
-        for eligibility in [RetryEligibility.refused, .notProcessed(afterOthers: false), .unanswered, .needsHTTP1, .refused] {
+        for eligibility in [RetryEligibility.refused, .notProcessed(afterOthers: false), .noResponse, .needsHTTP1, .refused] {
             #expect(policy.decide(after: Self.favourable(eligibility)) == .sendAgain)
         }
-        #expect(!policy.retriesUnanswered)
+        #expect(!policy.retriesWithoutResponse)
         #expect(policy.decide(after: Self.favourable(.notProcessed(afterOthers: false))) == .giveUp(afterSending: 6))
     }
 

@@ -36,7 +36,7 @@ struct ForwardProxyTests {
     }
 
     @Test func requestTargetIsTheWholeURLWithoutItsUser() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.success))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.success))
         let loader = Loader.http(.proxy(Self.authority(proxy)))
         #expect(try await Self.load("http://user:p1@origin.test/a?b#c", loader) == ("yes", 200))
         try #require(!proxy.connections.isEmpty)
@@ -46,7 +46,7 @@ struct ForwardProxyTests {
     }
 
     @Test func credentialOfTheProxyURLIsSentInAdvance() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.success))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.success))
         let delegate = AnsweringDelegate { _ in .cancel }
         #expect(try await Self.load("http://origin.test/", .http(.proxy("user:p%31@" + Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(Self.authorizations(proxy) == [Self.p1])
@@ -54,7 +54,7 @@ struct ForwardProxyTests {
     }
 
     @Test func wrongCredentialOfTheProxyURLChallengesTheDelegate() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal), ScriptedServer.answering(Self.success))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal), ScriptedServer.responding(Self.success))
         let delegate = AnsweringDelegate(passwords: "-", "p2")
         #expect(try await Self.load("http://origin.test/", .http(.proxy("user:p1@" + Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(Self.authorizations(proxy) == [Self.p1, Self.p2])
@@ -66,7 +66,7 @@ struct ForwardProxyTests {
     }
 
     @Test func userOfTheURLIsNotSentToTheProxy() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
         #expect(try await Self.load("http://user:p1@origin.test/", .http(.proxy(Self.authority(proxy)))) == ("no", 407))
         #expect(Self.authorizations(proxy) == [nil])
     }
@@ -75,23 +75,23 @@ struct ForwardProxyTests {
         for (answer, code) in [
             (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.rejectProtectionSpace, .authenticationRequired),
         ] {
-            let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+            let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
             let loader = Loader.http(.proxy(Self.authority(proxy)))
             let error = await #expect(throws: LoadError.self) {
                 try await Self.load("http://origin.test/", loader, AnsweringDelegate { _ in answer })
             }
             #expect(error?.code == code)
         }
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
         let delegate = AnsweringDelegate { _ in .continueWithout }
         #expect(try await Self.load("http://origin.test/", .http(.proxy(Self.authority(proxy))), delegate) == ("no", 407))
     }
 
     @Test func proxyAndServerMakeSeparateChallenges() async throws {
         let proxy = try ScriptedServer(
-            ScriptedServer.answering(Self.refusal),
-            ScriptedServer.answering("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"o\"\r\nContent-Length: 0\r\n\r\n")
-                + ScriptedServer.answering(Self.success))
+            ScriptedServer.responding(Self.refusal),
+            ScriptedServer.responding("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"o\"\r\nContent-Length: 0\r\n\r\n")
+                + ScriptedServer.responding(Self.success))
         let delegate = AnsweringDelegate { .use(.password(user: "user", password: $0.protectionSpace.isProxy ? "p1" : "p2")) }
         #expect(try await Self.load("http://origin.test/", .http(.proxy(Self.authority(proxy))), delegate) == ("yes", 200))
         #expect(delegate.challenges.map(\.space.isProxy) == [true, false])
@@ -102,16 +102,16 @@ struct ForwardProxyTests {
     }
 
     @Test func status407OfAnOriginMakesNoChallenge() async throws {
-        let origin = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+        let origin = try ScriptedServer(ScriptedServer.responding(Self.refusal))
         let delegate = AnsweringDelegate(passwords: "p1")
         #expect(try await Self.load(origin.url(), .http(), delegate) == ("no", 407))
         #expect(delegate.challenges.isEmpty)
     }
 
     @Test func proxyPasswordIsNotSentAfterARedirectPastTheProxy() async throws {
-        let origin = try ScriptedServer(ScriptedServer.answering(Self.success))
+        let origin = try ScriptedServer(ScriptedServer.responding(Self.success))
         let proxy = try ScriptedServer(
-            ScriptedServer.answering("HTTP/1.1 302 There\r\nLocation: \(origin.url("/x"))\r\nContent-Length: 0\r\n\r\n"))
+            ScriptedServer.responding("HTTP/1.1 302 There\r\nLocation: \(origin.url("/x"))\r\nContent-Length: 0\r\n\r\n"))
         let loader = Loader.http(.proxy("user:p1@" + Self.authority(proxy), except: "127.0.0.1"))
         #expect(try await Self.load("http://origin.test/", loader) == ("yes", 200))
         try #require(!origin.connections.isEmpty)
@@ -120,10 +120,10 @@ struct ForwardProxyTests {
     }
 
     @Test func credentialForOneProxyIsNotSentToAnother() async throws {
-        let second = try ScriptedServer(ScriptedServer.answering(Self.success))
+        let second = try ScriptedServer(ScriptedServer.responding(Self.success))
         let first = try ScriptedServer(
-            ScriptedServer.answering(Self.refusal),
-            ScriptedServer.answering("HTTP/1.1 302 There\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"))
+            ScriptedServer.responding(Self.refusal),
+            ScriptedServer.responding("HTTP/1.1 302 There\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"))
         let loader = Loader.http(.proxy(Self.authority(first)))
         let delegate = Rerouting(to: Self.authority(second))
         let (body, _) = try await loader.data(for: Request("http://origin.test/"), delegate: delegate)
@@ -152,8 +152,8 @@ struct ForwardProxyTests {
     }
 
     @Test func callersProxyAuthorizationIsSentOnlyToForwardProxies() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.success))
-        let origin = try ScriptedServer(ScriptedServer.answering(Self.success))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.success))
+        let origin = try ScriptedServer(ScriptedServer.responding(Self.success))
         var request = try Request("http://origin.test/", fields: [.proxyAuthorization: "Own value"])
         _ = try await Loader.http(.proxy(Self.authority(proxy))).data(for: request)
         #expect(Self.authorizations(proxy) == ["Own value"])
@@ -165,7 +165,7 @@ struct ForwardProxyTests {
     }
 
     @Test func connectionsWithDifferentProxyCredentialsAreNotShared() async throws {
-        let proxy = try ScriptedServer([.forever(ScriptedServer.answering(Self.success))])
+        let proxy = try ScriptedServer([.forever(ScriptedServer.responding(Self.success))])
         let loader = Loader.http()
         for user in ["user:p1", "user:p2", "user:p1"] {
             var request = try Request("http://origin.test/")
@@ -178,7 +178,7 @@ struct ForwardProxyTests {
 
     @Test func credentialOfOneLoadIsNotUsedForAnother() async throws {
         let proxy = try ScriptedServer(
-            [.forever(ScriptedServer.answering(Self.refusal))], [.forever(ScriptedServer.answering(Self.success))])
+            [.forever(ScriptedServer.responding(Self.refusal))], [.forever(ScriptedServer.responding(Self.success))])
         let loader = Loader.http(.proxy(Self.authority(proxy)))
         let (first, second) = (AnsweringDelegate(passwords: "p1"), AnsweringDelegate { _ in .continueWithout })
         #expect(try await Self.load("http://origin.test/", loader, first) == ("yes", 200))

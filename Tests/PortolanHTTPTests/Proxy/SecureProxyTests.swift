@@ -65,7 +65,7 @@ import PortolanTransport
         let proxy = try ScriptedServer([.receiveHead, .send(Self.alert), .close])
         let outcome = try await Self.load(url, through: "http://127.0.0.1:\(proxy.port)")
         #expect(outcome.code == .tunnelFailed)
-        #expect(outcome.text == "the proxy http://127.0.0.1:\(proxy.port) answers with TLS; write https:// as its scheme")
+        #expect(outcome.text == "the proxy http://127.0.0.1:\(proxy.port) responds with TLS; write https:// as its scheme")
     }
 
     /// OpenSSL's servers close the connection like this.
@@ -98,7 +98,7 @@ import PortolanTransport
             let server = try ScriptedServer([.receiveHead, .send(bytes), .close])
             let outcome = try await SecureLoads().load(server.url())
             #expect(outcome.code == .badResponse)
-            #expect(outcome.text.hasPrefix("the server answers with TLS") && outcome.text.hasSuffix("; use https:"), "\(outcome.text)")
+            #expect(outcome.text.hasPrefix("the server responds with TLS") && outcome.text.hasSuffix("; use https:"), "\(outcome.text)")
         }
     }
 

@@ -50,7 +50,7 @@ struct TunnelTests {
     }
 
     @Test func callersProxyAuthorizationIsRefusedForATunnel() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.established))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.established))
         let request = try Request("https://origin.test/", fields: [.proxyAuthorization: "Own secret"])
         let error = try await Self.failure(Self.loader(proxy), request: request)
         #expect(error?.code == .badRequest && error?.message.contains("secret") == false)
@@ -58,14 +58,14 @@ struct TunnelTests {
     }
 
     @Test func connectWritesAnIPv6OriginInBrackets() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 No\r\n\r\n"))
+        let proxy = try ScriptedServer(ScriptedServer.responding("HTTP/1.1 403 No\r\n\r\n"))
         _ = try await Self.failure(Self.loader(proxy), request: Request("https://[::1]:8443/"))
         try #require(!proxy.connections.isEmpty)
         #expect(proxy.connections[0].text.hasPrefix("CONNECT [::1]:8443 HTTP/1.1\r\nHost: [::1]:8443\r\n"))
     }
 
     @Test func refusedTunnelFailsTheLoadAndNamesTheStatusLine() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 Not there\r\nContent-Length: 5\r\n\r\nphish"))
+        let proxy = try ScriptedServer(ScriptedServer.responding("HTTP/1.1 403 Not there\r\nContent-Length: 5\r\n\r\nphish"))
         let error = try await Self.failure(Self.loader(proxy))
         #expect(error?.code == .tunnelFailed)
         #expect(error?.message.contains("refused a tunnel to origin.test:443 with '403 Not there'") == true)
@@ -74,7 +74,7 @@ struct TunnelTests {
 
     @Test func credentialOfTheDelegateOpensTheTunnel() async throws {
         let proxy = try ScriptedServer(
-            ScriptedServer.answering(Self.refusal), ScriptedServer.answering(Self.refusal),
+            ScriptedServer.responding(Self.refusal), ScriptedServer.responding(Self.refusal),
             [.receiveHead, .send(text: Self.established), .receive(5), .close])
         let delegate = AnsweringDelegate(passwords: "p1", "p2")
         let error = try await Self.failure(Self.loader(proxy), delegate)
@@ -92,11 +92,11 @@ struct TunnelTests {
             (ChallengeAnswer.continueWithout, LoadError.Code.tunnelFailed), (.performDefault, .tunnelFailed),
             (.rejectProtectionSpace, .authenticationRequired), (.cancel, .authenticationCancelled),
         ] {
-            let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+            let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
             let error = try await Self.failure(Self.loader(proxy), AnsweringDelegate { _ in answer })
             #expect(error?.code == code && error?.cause == nil)
         }
-        let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 407 Who\r\nProxy-Authenticate: Negotiate\r\n\r\n"))
+        let proxy = try ScriptedServer(ScriptedServer.responding("HTTP/1.1 407 Who\r\nProxy-Authenticate: Negotiate\r\n\r\n"))
         let delegate = AnsweringDelegate(passwords: "p1")
         let error = try await Self.failure(Self.loader(proxy), delegate)
         #expect(error?.code == .tunnelFailed && error?.message.contains("'407 Who'") == true && error?.cause == nil)
@@ -104,7 +104,7 @@ struct TunnelTests {
     }
 
     @Test func eachWaitingLoadGetsItsOwnChallenge() async throws {
-        let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+        let proxy = try ScriptedServer(ScriptedServer.responding(Self.refusal))
         let loader = Self.loader(proxy)
         let delegates = (0..<10).map { _ in AnsweringDelegate { _ in .cancel } }
         await withTaskGroup(of: Void.self) { group in

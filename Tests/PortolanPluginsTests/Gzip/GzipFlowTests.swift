@@ -15,7 +15,7 @@ import Testing
     private static let noise = GzipSample().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
     private static let pieces = noise.pieces(of: 100_000)
 
-    private func inner(_ response: StubAnswer) -> any ProtocolHandler {
+    private func inner(_ response: StubResponse) -> any ProtocolHandler {
         PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in response }
     }
 
@@ -170,7 +170,7 @@ import Testing
     /// A failure at any piece becomes the outer failure, with its code and as its cause, and never a finish (NEST-02).
     @Test(arguments: [0, 1, 9, 18]) func innerFailureIsTheCauseOfTheOuterFailure(after count: Int) throws {
         let failure = LoadError(.connectionLost, message: "the line broke")
-        var response = StubAnswer.pieces(Array(Self.pieces.prefix(count)))
+        var response = StubResponse.pieces(Array(Self.pieces.prefix(count)))
         response.announcesLength = false
         response.failure = failure
         let harness = try GzipHarness(inner(response))
@@ -210,7 +210,7 @@ import Testing
     }
 
     @Test func nestingDeeperThanTheLimitFails() throws {
-        let response = StubAnswer.pieces([GzipSample().member(GzipSample().member(GzipSample().member([1])))])
+        let response = StubResponse.pieces([GzipSample().member(GzipSample().member(GzipSample().member([1])))])
         let harness = try GzipHarness(inner(response)) { $0.nestingLimit = 2 }
         #expect(harness.load("gzip:gzip:inner:x").error == nil)
         #expect(harness.load("gzip:gzip:gzip:inner:x").error?.codes.contains(.nestedTooDeep) == true)

@@ -12,12 +12,12 @@ import Testing
 
     /// `inner:` returns a gzip file with the changes of `change`, and records the request.
     private func harness(
-        _ seen: ConditionLock<[Request]> = ConditionLock([]), _ change: @escaping @Sendable (inout StubAnswer) -> Void = { _ in }
+        _ seen: ConditionLock<[Request]> = ConditionLock([]), _ change: @escaping @Sendable (inout StubResponse) -> Void = { _ in }
     ) throws -> GzipHarness {
         try GzipHarness(
             PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { request in
                 seen.withLock { $0.append(request) }
-                var response = StubAnswer.pieces([Self.file])
+                var response = StubResponse.pieces([Self.file])
                 change(&response)
                 return response
             })

@@ -69,7 +69,7 @@ struct ConnectNegotiationTests {
         ("HTTP/1.1 301 x\r\nLocation: http://evil/\r\n\r\n", .tunnelFailed, "'301 x'"),
         ("HTTP/1.1 101 Switch\r\n\r\n", .tunnelFailed, "'101 Switch'"), ("HTTP/1.1 000 x\r\n\r\n", .tunnelFailed, "'000 x'"),
         ("HTTP/1.1 500 a\u{1B}[31mb\r\n\r\n", .tunnelFailed, "'500 a\\u{1B}[31mb'"),
-        ("HTTP/1.1 407 Who\r\n\r\n", .tunnelFailed, "'407 Who'"), ("SSH-2.0-x\r\n", .tunnelFailed, "does not answer in HTTP/1"),
+        ("HTTP/1.1 407 Who\r\n\r\n", .tunnelFailed, "'407 Who'"), ("SSH-2.0-x\r\n", .tunnelFailed, "does not respond in HTTP/1"),
         ("HTTP/1.1 200 OK\r\nbad\r\n\r\n", .tunnelFailed, "no colon"),
     ])
     func otherResponsesFailWithTheStatusLine(_ input: String, _ code: LoadError.Code, _ words: String) throws {

@@ -90,7 +90,7 @@ final class EventLines: LoadObserver {
         return [
             "start": time(start + timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.nameLookUp),
             "connecting": time(timings.connecting), "securing": time(timings.securing), "sending": time(timings.sending),
-            "answering": time(timings.answering), "receiving": time(timings.receiving), "total": time(timings.total),
+            "answering": time(timings.awaitingResponse), "receiving": time(timings.receiving), "total": time(timings.total),
             "protocol": .text(report?.networkProtocol), "tlsVersion": .text(report?.tlsVersion),
             "tlsResumed": report?.tlsVersion == nil ? .null : .bool(report?.isTLSResumed == true),
             "reused": report.map { .bool($0.isReused) } ?? .null, "remoteAddress": .text(report?.remoteAddress),

@@ -5,12 +5,12 @@ import Portolan
 /// A table for people of the time that each request spent in each phase, in milliseconds. `-` marks a phase that did
 /// not happen.
 ///
-///     request  wait  name  connect  TLS  send  answer  body  total  (ms)
-///           1     -   0.3      0.2  1.9   0.1     3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, …
+///     request  wait  name  connect  TLS  send  response  body  total  (ms)
+///           1     -   0.3      0.2  1.9   0.1       3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, …
 struct TimingTable {
     let lines: [String]
 
-    private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "answer", "body", "total"]
+    private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "response", "body", "total"]
 
     /// - Parameter checksTrust: whether certificates are checked; if so, a TLS proxy that a request used is trusted.
     init(_ metrics: LoadMetrics, checksTrust: Bool = true) {
@@ -25,7 +25,7 @@ struct TimingTable {
 
     private static func cells(_ timings: RequestTimings, number: Int) -> [String] {
         let phases = [
-            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.answering,
+            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
         return ["\(number)"] + phases.map { $0?.milliseconds ?? "-" }

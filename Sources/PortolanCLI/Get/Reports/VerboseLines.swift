@@ -25,7 +25,7 @@ final class VerboseLines: LoadObserver {
         case .redirected(let request, let response):
             ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
         case .challenged(let space, let failures, let isTrusted, let verdict):
-            ["* \(question(space, failures, checksTrust ? isTrusted : nil)): \(words(for: verdict))"]
+            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil)): \(words(for: verdict))"]
         case .innerBegan(let inner, let handler):
             ["* nested load, depth \(inner.depth): \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
         case .innerEnded(let inner, let bytes, let error):
@@ -46,7 +46,7 @@ final class VerboseLines: LoadObserver {
     }
 
     /// - Parameter isTrusted: `nil` if trust was not checked.
-    private static func question(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
+    private static func challengeText(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
         let place = "'\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
         return switch space.kind {
         case .password: "password challenge by \(place), \(failures) failures so far"

@@ -140,11 +140,11 @@ extension WaterfallRow {
         add(.connect, timings.connecting)
         add(.tls, timings.securing)
         add(.send, timings.sending)
-        add(.wait, timings.answering)
+        add(.wait, timings.awaitingResponse)
         add(.body, timings.receiving)
         // A load that ended within a phase: the rest belongs to the phase that follows the last complete one.
         if timings.receiving == nil, end > time {
-            add(timings.answering != nil ? .body : timings.sending != nil ? .wait : .queue, end - time)
+            add(timings.awaitingResponse != nil ? .body : timings.sending != nil ? .wait : .queue, end - time)
         }
         return bars
     }

@@ -40,8 +40,8 @@ private final class JoinedReader: BodyReader {
             } catch {
                 return .failed(error)
             }
-            let answer = reader.read(into: &buffer, whenReady: whenReady)
-            guard case .end = answer else { return answer }
+            let result = reader.read(into: &buffer, whenReady: whenReady)
+            guard case .end = result else { return result }
             reader.close()
             state.withLock { $0.reader = nil }
         }

@@ -194,7 +194,7 @@ extension HTTP2Connection {
     func didReceiveGoAway(lastStream: Int32, _ code: HTTP2ErrorCode) {
         guard isActive else { return }
         retire()
-        let servesOthers = hasAnswered || streams.hasAny(upTo: lastStream)
+        let servesOthers = hasResponded || streams.hasAny(upTo: lastStream)
         failStreams(above: lastStream, .notProcessed(by: key, code), eligibility: .notProcessed(afterOthers: servesOthers))
         roomChanged(hadRoom: true)
     }

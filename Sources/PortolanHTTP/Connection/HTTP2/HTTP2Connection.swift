@@ -38,7 +38,7 @@ final class HTTP2Connection {
     private var openCount = 0
     private var exchangeCount = 0
     /// Whether a response has come to its end.
-    var hasAnswered = false
+    var hasResponded = false
     private var nextNumber: Int32 = 1
     /// How many streams the server allows at once. Until its settings arrive, this is the least that a server should
     /// allow (RFC 9113 §6.5.2), which nghttp2 assumes, too.

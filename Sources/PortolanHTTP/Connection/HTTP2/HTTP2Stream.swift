@@ -152,7 +152,7 @@ extension HTTP2Stream {
     /// Fails the exchange, because the stream was not opened.
     func isNotOpen() {
         leave()
-        fail(.notProcessed(by: connection.key, .noError), eligibility: .notProcessed(afterOthers: connection.hasAnswered))
+        fail(.notProcessed(by: connection.key, .noError), eligibility: .notProcessed(afterOthers: connection.hasResponded))
     }
 
     /// Fails the exchange, because nghttp2 dropped the request. No byte of it was sent.
@@ -160,7 +160,7 @@ extension HTTP2Stream {
         leave()
         fail(
             .notSent(to: connection.key, error),
-            eligibility: error == .notStarted ? .notProcessed(afterOthers: connection.hasAnswered) : .seen)
+            eligibility: error == .notStarted ? .notProcessed(afterOthers: connection.hasResponded) : .seen)
     }
 
     /// Fails the exchange, because the body can't be read to its end. nghttp2 has reset the stream.
@@ -183,7 +183,7 @@ extension HTTP2Stream {
     }
 
     private func complete(_ trailers: HTTPFields?) {
-        connection.hasAnswered = true
+        connection.hasResponded = true
         guard !isPaused else {
             ending = .complete(trailers: trailers)
             return
@@ -197,7 +197,7 @@ extension HTTP2Stream {
     /// - Parameter eligibility: what the server says became of the request; `nil` if it says nothing. Once a response
     ///   has begun, the request was seen, whatever the server says later.
     func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
-        let eligibility = reader.hasBegun ? .seen : eligibility ?? .unanswered
+        let eligibility = reader.hasBegun ? .seen : eligibility ?? .noResponse
         guard !isPaused else {
             ending = .failed(error, eligibility)
             return

@@ -21,12 +21,12 @@ import PortolanTransport
 
     /// ``RetryEligibility`` without the information about other requests.
     public enum Eligibility: Equatable {
-        case seen, unanswered, refused, notProcessed, needsHTTP1
+        case seen, noResponse, refused, notProcessed, needsHTTP1
 
         fileprivate init(_ eligibility: RetryEligibility) {
             switch eligibility {
             case .seen: self = .seen
-            case .unanswered: self = .unanswered
+            case .noResponse: self = .noResponse
             case .refused: self = .refused
             case .notProcessed: self = .notProcessed
             case .needsHTTP1: self = .needsHTTP1

@@ -13,7 +13,7 @@ import Testing
     /// Loads `x://h/` from a handler that responds with `response`. Every retryable failure is worth another try if
     /// `retries` is `true`.
     private func load(
-        _ response: StubAnswer, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
+        _ response: StubResponse, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
     ) throws -> (load: GetLoad, retryableFailures: [RetryableFailure], failure: Failure?) {
         var configuration = Loader.Configuration.default
         configuration.handlers = [StubHandler { _ in response }]
@@ -31,8 +31,8 @@ import Testing
         }
     }
 
-    private static func busy(_ code: Int = 503) -> StubAnswer {
-        var response = StubAnswer.text("busy")
+    private static func busy(_ code: Int = 503) -> StubResponse {
+        var response = StubResponse.text("busy")
         response.status = .init(code: code)
         return response
     }
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func timeoutInTheBodyIsRetriedIfTheOutputCanStartAgain() throws {
-        var response = StubAnswer.text("half")
+        var response = StubResponse.text("half")
         response.announcesLength = false
         response.failure = LoadError(.timedOut, message: "slow")
         #expect(try load(response).load.retry?.retryableFailure == .timedOut)
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func outputFailureIsFinal() throws {
-        var response = StubAnswer.text("half")
+        var response = StubResponse.text("half")
         response.announcesLength = false
         response.failure = LoadError(.timedOut, message: "slow")
         let (load, retryableFailures, _) = try load(response, into: RecordingOutput(failure: Failure(.writeFailed, "full")))

@@ -5,7 +5,7 @@ public import HTTPTypes
 public import PortolanCore
 
 /// The response of a ``StubHandler`` to a request.
-public struct StubAnswer: Sendable {
+public struct StubResponse: Sendable {
     public var mimeType: MIMEType?
     /// `nil` for 200 (or 302 with ``redirect``) in the response to an `http:` or `https:` request, and for none in
     /// other responses.
@@ -22,48 +22,48 @@ public struct StubAnswer: Sendable {
 
     public init() {}
 
-    public static func text(_ text: String) -> StubAnswer {
-        var answer = StubAnswer()
-        answer.mimeType = MIMEType(parsing: "text/plain;charset=utf-8")
-        answer.pieces = text.isEmpty ? [] : [Array(text.utf8)]
-        return answer
+    public static func text(_ text: String) -> StubResponse {
+        var response = StubResponse()
+        response.mimeType = MIMEType(parsing: "text/plain;charset=utf-8")
+        response.pieces = text.isEmpty ? [] : [Array(text.utf8)]
+        return response
     }
 
     /// A body of JSON (RFC 8259), as text.
-    public static func json(text: String, status: HTTPResponse.Status = .ok) -> StubAnswer {
-        var answer = text.isEmpty ? StubAnswer() : .pieces([Array(text.utf8)])
-        answer.mimeType = MIMEType(parsing: "application/json")
-        answer.status = status
-        return answer
+    public static func json(text: String, status: HTTPResponse.Status = .ok) -> StubResponse {
+        var response = text.isEmpty ? StubResponse() : .pieces([Array(text.utf8)])
+        response.mimeType = MIMEType(parsing: "application/json")
+        response.status = status
+        return response
     }
 
     /// A value as JSON.
     ///
     /// - Throws: the error of `JSONEncoder`.
-    public static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> StubAnswer {
+    public static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> StubResponse {
         json(text: String(decoding: try JSONEncoder().encode(value), as: UTF8.self), status: status)
     }
 
     /// A response with a status and without a body.
-    public static func status(_ status: HTTPResponse.Status) -> StubAnswer {
-        var answer = StubAnswer()
-        answer.status = status
-        return answer
+    public static func status(_ status: HTTPResponse.Status) -> StubResponse {
+        var response = StubResponse()
+        response.status = status
+        return response
     }
 
-    public static func pieces(_ pieces: [[UInt8]]) -> StubAnswer {
-        var answer = StubAnswer()
-        answer.pieces = pieces
-        return answer
+    public static func pieces(_ pieces: [[UInt8]]) -> StubResponse {
+        var response = StubResponse()
+        response.pieces = pieces
+        return response
     }
 
-    public static func redirect(to url: URLRecord) -> StubAnswer {
-        var answer = StubAnswer()
-        answer.redirect = url
-        return answer
+    public static func redirect(to url: URLRecord) -> StubResponse {
+        var response = StubResponse()
+        response.redirect = url
+        return response
     }
 
-    /// Makes the load that gives this answer.
+    /// Makes the load that gives this response.
     func load(for request: Request, client: any ProtocolClient) -> ScriptedLoad {
         let length = pieces.reduce(0) { $0 + Int64($1.count) }
         let isHTTP = request.url.scheme == "http" || request.url.scheme == "https"

@@ -8,9 +8,9 @@ import Testing
 
 @testable import PortolanCLI
 
-@Suite struct StdioAnswerTests {
+@Suite struct StdioResponseTests {
     private func answer(for response: Response) -> JSONValue {
-        StdioAnswer.load(id: .null, StdioOutcome(response: response))
+        StdioResponse.load(id: .null, StdioOutcome(response: response))
     }
 
     @Test func lengthIsAFieldExceptForDataURLs() throws {
@@ -28,16 +28,16 @@ import Testing
     @Test func allCompletePartsAreReported() throws {
         let response = Response(url: try URLRecord(parsing: "x://h/"), mimeType: .plainText)
         var outcome = StdioOutcome(response: response, body: Array("c".utf8))
-        #expect(StdioAnswer.load(id: .null, outcome)["parts"] == nil)
+        #expect(StdioResponse.load(id: .null, outcome)["parts"] == nil)
         outcome.earlierParts = ["a", "b"].map { StdioOutcome.Part(response: response, body: Array($0.utf8)) }
         func bodies() -> [JSONValue?] {
-            guard case .array(let parts)? = StdioAnswer.load(id: .null, outcome)["parts"] else { return [] }
+            guard case .array(let parts)? = StdioResponse.load(id: .null, outcome)["parts"] else { return [] }
             return parts.map { $0["body"] }
         }
         #expect(bodies() == ["a", "b", "c"])
-        #expect(StdioAnswer.load(id: .null, outcome)["body"] == "c")
+        #expect(StdioResponse.load(id: .null, outcome)["body"] == "c")
         outcome.error = LoadError(.truncated, message: "x")
         #expect(bodies() == ["a", "b"])
-        #expect(StdioAnswer.load(id: .null, outcome)["body"] == .null)
+        #expect(StdioResponse.load(id: .null, outcome)["body"] == .null)
     }
 }

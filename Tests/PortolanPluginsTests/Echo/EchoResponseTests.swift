@@ -7,7 +7,7 @@ import PortolanTestSupport
 import Testing
 
 /// The responses of commands that only deliver a body, and the effects of the parameters.
-@Suite(.timeLimit(.minutes(2))) struct EchoAnswerTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoResponseTests {
     @Test(arguments: [
         ("echo:text?text=a+b%2Bc%2541%00", Array("a+b+c%41\0".utf8)),
         ("echo:text?text=%FF%0D%0A", [0xFF, 13, 10]),

@@ -7,7 +7,7 @@ import PortolanJSON
 import PortolanTrace
 
 /// The response lines of `stdio`, as JSON.
-enum StdioAnswer {
+enum StdioResponse {
     static func capabilities(id: JSONValue, schemes: [String]) -> JSONValue {
         [
             "id": id, "ops": .array(StdioRequest.operations.map(JSONValue.string)),

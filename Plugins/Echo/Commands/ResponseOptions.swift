@@ -3,7 +3,7 @@
 import PortolanPluginKit
 
 /// The parameters that every command accepts. They control how the response is delivered.
-final class AnswerOptions: Sendable {
+final class ResponseOptions: Sendable {
     enum Length: Sendable {
         /// The length that the command declares.
         case own
