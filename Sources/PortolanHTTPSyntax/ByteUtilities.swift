@@ -29,7 +29,7 @@ extension UInt8 {
 
     package var isDecimalDigit: Bool { self &- 0x30 < 10 }
 
-    /// Whether `quoted-string` may hold the octet without an escape: HTAB, SP, VCHAR and obs-text, except quote and
+    /// Whether `quoted-string` may have the octet without an escape: HTAB, SP, VCHAR and obs-text, except quote and
     /// backslash.
     var isQuotedText: Bool { self != .quote && self != .backslash && isFieldOctet }
 

@@ -30,11 +30,11 @@ package struct RequestHeadWriter {
     /// - Parameter lines: the result of ``lines(of:)`` for the fields.
     package init(method: HTTPRequest.Method, target: RequestTarget, lines: [UInt8]) throws(LoadError) {
         guard Self.isToken(method.rawValue.utf8.span) else {
-            throw LoadError(.badRequest, message: "the method holds a character that no method may hold; use letters, as in GET")
+            throw LoadError(.badRequest, message: "the method has a character that no method may have; use letters, as in GET")
         }
         guard target.isValid else {
             throw LoadError(
-                .badURL, message: "the request target holds a blank, control or other character that no URL may hold; percent-encode it")
+                .badURL, message: "the request target has a blank, control or other character that no URL may have; percent-encode it")
         }
         self.method = method
         self.target = target
@@ -77,11 +77,11 @@ package struct RequestHeadWriter {
     static func byteCount(of field: HTTPField) throws(LoadError) -> Int {
         let name = field.name.rawName
         guard isToken(name.utf8.span) else {
-            throw LoadError(.badRequest, message: "a field name holds a character that no name may hold; use letters, digits and hyphens")
+            throw LoadError(.badRequest, message: "a field name has a character that no name may have; use letters, digits and hyphens")
         }
         let valueCount = unsafe field.withUnsafeBytesOfValue { value in unsafe isValue(value.span) ? value.count : nil }
         guard let valueCount else {
-            throw LoadError(.badRequest, message: "the value of the field '\(name)' holds a control character; remove or encode it")
+            throw LoadError(.badRequest, message: "the value of the field '\(name)' has a control character; remove or encode it")
         }
         return name.utf8.count + 2 + valueCount + 2
     }

@@ -93,7 +93,7 @@ extension ResponseSyntaxError.Rule {
         case .blankBeforeFirstField: "the first field line starts with a blank"
         case .missingColon: "a field line has no colon"
         case .fieldName: "a field name is empty or not a token"
-        case .fieldValue: "a field value holds a NUL or a lone CR"
+        case .fieldValue: "a field value has a NUL or a lone CR"
         case .fieldLineTooLong: "a field line is too long"
         case .tooManyFields: "there are too many fields"
         case .fieldSectionTooLarge: "the fields take too many bytes"

@@ -14,7 +14,7 @@ extension URLSyntaxError.Rule {
         "domain-to-ASCII-punycode", "a label of the host starts with xn-- but is not the Punycode of non-ASCII text",
         "correct the label, or write it in Unicode")
     package static let domainUnmappedPunycode = Self(
-        "domain-to-ASCII-unmapped", "an xn-- label of the host decodes to a text that no domain name may hold in this form",
+        "domain-to-ASCII-unmapped", "an xn-- label of the host decodes to a text that no domain name may have in this form",
         "write the label in Unicode, in small letters and normalised (NFC)")
     package static let domainLeadingMark = Self(
         "domain-to-ASCII-leading-mark", "a label of the host starts with a combining mark", "start it with a letter or digit")

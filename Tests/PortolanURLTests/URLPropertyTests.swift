@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanURL
 import PortolanTestSupport
+import PortolanURL
 import Testing
 
 /// Properties of every text, checked on samples, their pieces, and mutations with a fixed seed.

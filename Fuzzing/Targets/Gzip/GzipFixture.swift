@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Glibc
 import Portolan
 import PortolanHandlers
+import PortolanPlugins
 import Synchronization
 
 /// A loader with the gzip plugin, made once and shared by all cases.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Foundation
 import Portolan
 import PortolanConformance
@@ -8,6 +7,7 @@ import PortolanCore
 import PortolanData
 import PortolanFile
 import PortolanJSON
+import PortolanPlugins
 
 /// A built-in handler as a conformance target: `data:`, `file:`, `http:` or `https:`, with URLs whose results are
 /// known.

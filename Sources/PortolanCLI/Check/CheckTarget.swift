@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
 import PortolanConformance
+import PortolanPlugins
 
 /// Resolves the argument of `portolan check`.
 enum CheckTarget {

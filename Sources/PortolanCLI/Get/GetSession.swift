@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
 import PortolanCore
+import PortolanPlugins
 
 /// The loads of one `get`, one after another, and the signal that may end them.
 final class GetSession: Sendable {

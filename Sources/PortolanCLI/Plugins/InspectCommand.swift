@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import ArgumentParser
 import Portolan
 import PortolanConformance
 import PortolanJSON
+import PortolanPlugins
 
 /// `portolan plugins inspect`
 struct InspectCommand: ParsableCommand {
@@ -36,14 +36,14 @@ struct InspectCommand: ParsableCommand {
             "\(manifest.name) \(manifest.version), \(manifest.vendor)", manifest.summary, "identifier  \(plugin.identifier)",
             "schemes     \(manifest.schemes.shortWords)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
             "sha256      \(digest ?? "the library cannot be read")\(manifest.sha256 == nil ? "" : manifest.sha256 == digest ? " (as pinned)" : " (not as pinned)")",
-            manifest.hostVersions.map { "for hosts   \($0.text)" },
+            manifest.hostVersions.map { "hosts       \($0.text)" },
         ].compactMap { $0 }
         for setting in manifest.settings {
             let value = setting.defaultValue.map { ", default \($0.text)" } ?? (setting.isRequired ? ", required" : "")
             lines.append("setting     \(setting.name): \(setting.kind.rawValue)\(value)\(setting.summary.map { "; " + $0 } ?? "")")
         }
         let loads = manifest.conformance?.loads ?? []
-        lines.append("promises    \(loads.isEmpty ? "no URL" : "\(loads.count) URL\(loads.count == 1 ? "" : "s")")")
+        lines.append("test URLs   \(loads.isEmpty ? "no URL" : "\(loads.count) URL\(loads.count == 1 ? "" : "s")")")
         lines += loads.map { "            \($0.url)" }
         lines += (plugin.warnings + [plugin.problem].compactMap { $0 }).map { "problem     \($0)" }
         return lines

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import ArgumentParser
 import Portolan
 import PortolanHandlers
 import PortolanJSON
+import PortolanPlugins
 
 /// `portolan plugins list`
 struct ListCommand: ParsableCommand {

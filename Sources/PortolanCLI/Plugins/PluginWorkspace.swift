@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
 import PortolanCore
 import PortolanJSON
+import PortolanPlugins
 
 /// A plugin under development: reopens it after each change, and tries it with a URL.
 final class PluginWorkspace {

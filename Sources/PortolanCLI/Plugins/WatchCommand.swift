@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import ArgumentParser
 import Portolan
 import PortolanJSON
+import PortolanPlugins
 
 /// `portolan plugins watch`
 struct WatchCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
+import PortolanPlugins
 
 /// Why a command failed: the exit status for the shell, and the message for the user.
 struct Failure: Error, Equatable, Sendable {

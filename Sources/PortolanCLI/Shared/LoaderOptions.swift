@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import ArgumentParser
 import Portolan
+import PortolanPlugins
 
 /// Options of every command that loads.
 struct LoaderOptions: ParsableArguments {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
 import PortolanHandlers
+import PortolanPlugins
 
 /// A plugin that `--plugin` names by its library or its manifest.
 enum NamedPlugin {

@@ -217,7 +217,7 @@ extension ConformanceCheck {
                     throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                 }
                 if MonotonicTime.now - start > .milliseconds(500) { throw CheckSkipped.other("'\(load.url)' takes too long") }
-                // The plugin may hold a lock around the whole load, or around each delivery of bytes.
+                // The plugin may have a lock around the whole load, or around each delivery of bytes.
                 for isData in [false, true] {
                     let second = try context.make(request, of: instance, CheckContext.script(for: load))
                     // Runs also if the first load never reached that delivery.

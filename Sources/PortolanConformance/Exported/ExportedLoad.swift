@@ -197,7 +197,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     /// - Returns: The client's response, or `.pause` if it is not known yet.
     @discardableResult
     func deliver(_ kind: Event.Kind = .other, _ deliver: @escaping @Sendable () -> portolan_flow) -> Flow {
-        enum Way { case now, later, breach, nowhere }
+        enum Way { case now, later, violation, nowhere }
         let (thread, event) = (portolan_thread_number(), Event(kind: kind, deliver: deliver))
         let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
         let way = state.withLock { state -> Way in
@@ -205,11 +205,11 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
             defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
             // An event after a STOPPED response, or from within `stopLoading`, is a violation, as it is for the core.
-            case .deaf: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .breach : .nowhere
-            case .made, .over: return .breach
+            case .deaf: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .violation : .nowhere
+            case .made, .over: return .violation
             case .running: break
             }
-            if kind.returnsFlow || kind == .finish, state.isHeld { return .breach }
+            if kind.returnsFlow || kind == .finish, state.isHeld { return .violation }
             if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsInTurn) { return .now }
             if kind.returnsFlow { (state.isHeld, state.isPaused) = (true, true) }
             state.waiting.append(event)
@@ -224,7 +224,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
             // The load knows immediately that it is over. A load whose event waited is notified by `stopLoading`.
             if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
         // The client records it as it is: outside of a call, in a pause or after the end.
-        case .breach: flow = Flow(rawValue: deliver().rawValue) ?? .stopped
+        case .violation: flow = Flow(rawValue: deliver().rawValue) ?? .stopped
         case .later:
             unsafe client.pointee.wake(client)
             state.withLockBroadcasting { $0.wakers -= 1 }

@@ -2,8 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
-import PortolanTransport
 import PortolanHTTPSyntax
+import PortolanTransport
 
 /// An HTTP/1.1 connection. It carries one exchange after the other. On the event loop only.
 ///
@@ -187,7 +187,7 @@ extension HTTP1Connection {
             }
             sending = .expecting
             transport.write(bytes)
-            startTimer(expectation.wait) { $0.goAhead() }
+            startTimer(expectation.wait) { $0.sendExpectedBody() }
         } else {
             sending = .done
             transport.write(bytes)
@@ -196,7 +196,7 @@ extension HTTP1Connection {
     }
 
     /// Starts to send the body after the wait for `100 (Continue)`.
-    private func goAhead() {
+    private func sendExpectedBody() {
         guard case .expecting = sending, let transaction else { return }
         stopTimer()
         sending = .body(isChunked: transaction.preparedRequest.framing == .chunked)
@@ -283,7 +283,7 @@ extension HTTP1Connection {
         if transaction == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
     }
 
-    /// - Returns: whether the input may hold another event.
+    /// - Returns: whether the input may have another event.
     private func deliverNext(of span: borrowing RawSpan, from offset: inout Int) -> Bool {
         guard idleSince == nil else { return false }
         do throws(ResponseSyntaxError) {
@@ -312,7 +312,7 @@ extension HTTP1Connection {
 
     private func receiveInterim(_ head: ResponseHead) {
         transaction?.didReceiveInterim(head)
-        if head.status == 100 { goAhead() }
+        if head.status == 100 { sendExpectedBody() }
     }
 
     private func receive(_ head: ResponseHead, _ length: Int64?) {

@@ -2,8 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
-import PortolanTransport
 import PortolanHTTPSyntax
+import PortolanTransport
 
 /// The credentials that a load has tried, for the origin and for the proxy. Neither of them receives credentials for
 /// the other.

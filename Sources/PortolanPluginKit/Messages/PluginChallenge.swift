@@ -46,7 +46,7 @@ extension PluginChallenge {
         guard !protocolName.isEmpty,
             ![protocolName, host, realm ?? ""].contains(where: { $0.unicodeScalars.contains(where: Syntax.isBreaking) })
         else {
-            throw PluginError(.badResponse, message: "the protocol of a challenge is empty, or its host or realm holds a control character")
+            throw PluginError(.badResponse, message: "the protocol of a challenge is empty, or its host or realm has a control character")
         }
         guard port.map({ (0...65535).contains($0) }) ?? true, (0...Int(Int32.max)).contains(failureCount) else {
             throw PluginError(.badResponse, message: "the port of a challenge is not from 0 to 65535, or its failure count is negative")

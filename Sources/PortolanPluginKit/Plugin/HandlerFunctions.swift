@@ -23,7 +23,7 @@ enum HandlerFunctions {
     typealias Start =
         @convention(c) (UnsafeMutablePointer<portolan_host>, UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer?
 
-    /// One `init` function for each plugin that a library may hold.
+    /// One `init` function for each plugin that a library may have.
     static var starts: [Start] {
         unsafe [
             { unsafe HandlerFunctions.start(0, $0, $1) }, { unsafe HandlerFunctions.start(1, $0, $1) },

@@ -17,7 +17,7 @@ struct ChallengeContents {
         }
         let realm = unsafe challenge.realm.isPresent ? challenge.realm.repairedText : nil
         guard ![protocolName, host, realm ?? ""].contains(where: { $0.unicodeScalars.contains(where: Text.isBreaking) }) else {
-            throw ContractViolation(.challengeIsComplete, "a challenge's protocol, host or realm holds a control character or a line break")
+            throw ContractViolation(.challengeIsComplete, "a challenge's protocol, host or realm has a control character or a line break")
         }
         guard unsafe challenge.port == -1 || (0...65535).contains(challenge.port) else {
             throw unsafe ContractViolation(

@@ -10,7 +10,7 @@ package import CPortolan
 
 /// A C value and everything that it points to, in one allocation that lives as long as this.
 ///
-/// The bytes are overwritten before they are freed, because they may hold credentials.
+/// The bytes are overwritten before they are freed, because they may have credentials.
 @safe
 package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change between `init` and `deinit`
     private let memory: UnsafeMutableRawPointer

@@ -65,7 +65,7 @@ extension LoadError {
             throw ContractViolation(.messageIsOneLine, "an error's message has \(message.utf8.count) bytes; 1 to 4096 are allowed")
         }
         guard !message.unicodeScalars.contains(where: Text.isBreaking) else {
-            throw ContractViolation(.messageIsOneLine, "an error's message holds a line break or a control character; keep it to one line")
+            throw ContractViolation(.messageIsOneLine, "an error's message has a line break or a control character; keep it to one line")
         }
         return message
     }

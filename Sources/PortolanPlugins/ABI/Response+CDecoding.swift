@@ -119,7 +119,7 @@ extension HTTPField {
     init(name: Name, reading value: portolan_string) throws(ContractViolation) {
         let bytes = unsafe try value.array("the value of the field '\(name)'")
         guard Self.isValidValue(bytes) else {
-            throw ContractViolation(.fieldsAreWellFormed, "the value of the field '\(name)' holds CR, LF, NUL or another control character")
+            throw ContractViolation(.fieldsAreWellFormed, "the value of the field '\(name)' has CR, LF, NUL or another control character")
         }
         self.init(name: name, value: bytes)
     }

@@ -92,7 +92,7 @@ import Testing
             outcome.lines.prefix(8) == [
                 "Template 1.0.0, The Portolan authors", "identifier  org.portolan.template", "schemes     template:",
                 "manifest    \(template)/Template.plugin.json", "library     \(template)/template.so", "sha256      \(digest)",
-                "for hosts   >=0.1.0 <1.0.0",
+                "hosts       >=0.1.0 <1.0.0",
                 "setting     greeting: string, default 'Hello'; The word before the name, 1 to 200 bytes.",
             ])
         #expect(outcome.lines.contains("            template://greet/World"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
+import PortolanPlugins
 import PortolanTestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Foundation
 import Portolan
+import PortolanPlugins
 import Synchronization
 
 /// The files, plugins and servers that the rows need. Files that take long to make are kept.

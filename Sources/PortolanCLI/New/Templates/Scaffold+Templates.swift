@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanPlugins
 import Portolan
+import PortolanPlugins
 
 extension Scaffold {
     /// - Throws: ``Failure`` if the headers or the kit for a plugin in this language are missing.

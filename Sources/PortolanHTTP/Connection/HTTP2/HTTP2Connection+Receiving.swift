@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
-import PortolanTransport
 import PortolanHTTPSyntax
+import PortolanTransport
 
 extension HTTP2Connection {
     /// The receive state of a connection.
@@ -86,9 +86,9 @@ extension HTTP2Connection: ByteConnectionReceiver {
 
     private func process(_ bytes: borrowing RawSpan) {
         receiving.isBusy = true
-        let breach = feed(bytes)
+        let violation = feed(bytes)
         receiving.isBusy = false
-        if let breach { end(breach, breach.errorCode) }
+        if let violation { end(violation, violation.errorCode) }
         // The connection may have been closed during that call.
         endTransport()
     }
@@ -98,11 +98,11 @@ extension HTTP2Connection: ByteConnectionReceiver {
     private func feed(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
         var (fed, offset) = (0, 0)
         while let found = receiving.scanner.next(in: bytes, from: &offset) {
-            if let breach = feedSession(bytes.extracting(fed..<found.start)) { return breach }
+            if let violation = feedSession(bytes.extracting(fed..<found.start)) { return violation }
             guard isActive else { return nil }
             fed = found.start
             let stream = found.frame.stream == 0 ? nil : streams.find(found.frame.stream)
-            if let breach = receiving.flood.take(found, isOpen: stream != nil, now: transport?.loop.now ?? 0) { return breach }
+            if let violation = receiving.flood.take(found, isOpen: stream != nil, now: transport?.loop.now ?? 0) { return violation }
             // nghttp2 ignores all priorities of RFC 7540 (RFC 9113 §6.3).
             if found.frame.type == .priority, found.frame.stream == 0 { return .frame }
             failPrematureContent(found.frame)
@@ -110,7 +110,7 @@ extension HTTP2Connection: ByteConnectionReceiver {
         // nghttp2 checks a frame by its header, before the length of its padding has arrived.
         if let frame = receiving.scanner.frameAwaitingPadding {
             let start = max(fed, bytes.byteCount - HTTP2FrameScanner.headerLength)
-            if let breach = feedSession(bytes.extracting(fed..<start)) { return breach }
+            if let violation = feedSession(bytes.extracting(fed..<start)) { return violation }
             fed = start
             failPrematureContent(frame)
         }
@@ -124,7 +124,7 @@ extension HTTP2Connection: ByteConnectionReceiver {
         guard isActive, frame.type == .data, frame.length <= HTTP2Frame.mostLength, let stream = streams.find(frame.stream),
             !stream.hasBegun || stream.isInHead && receiving.section == nil
         else { return }
-        stream.contentIsPremature()
+        stream.failPrematureContent()
     }
 
     private func feedSession(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
@@ -148,7 +148,7 @@ extension HTTP2Connection {
             guard let stream = streams.find(frame.stream) else { return }
             stream.begin()
             if frame.type == .data, frame.length > (session?.receiveWindow(of: frame.stream) ?? 0) {
-                stream.isViolated(.flowControl, .flowControlError, resets: true)
+                stream.failViolation(.flowControl, .flowControlError, resets: true)
             }
         case .settings:
             receiving.initialSendWindow = session?.initialSendWindow ?? 0

@@ -131,8 +131,8 @@ extension HTTP2Connection {
                 case .requestSent(let stream): stream.transaction?.requestIsSent()
                 case .bodyFailed(let stream): stream.failBody()
                 case .violated(let stream, let code):
-                    stream.isViolated(HTTP2ProtocolRule(violation(of: stream.number), code), code, resets: false)
-                case .notSent(let stream, let error): stream.isNotSent(error)
+                    stream.failViolation(HTTP2ProtocolRule(violation(of: stream.number), code), code, resets: false)
+                case .notSent(let stream, let error): stream.failNotSent(error)
                 }
             }
         }

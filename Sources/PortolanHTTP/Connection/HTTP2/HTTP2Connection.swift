@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
-import PortolanTransport
 import PortolanHTTPSyntax
+import PortolanTransport
 
 /// An HTTP/2 connection. It carries many exchanges at once, each on a stream. On the event loop only.
 ///
@@ -186,7 +186,7 @@ extension HTTP2Connection {
         for stream in failed {
             openCount -= 1
             growthBudget += stream.window.growth
-            stream.leavesConnection()
+            stream.didLeaveConnection()
         }
         for stream in failed { stream.fail(error, eligibility: eligibility) }
     }
@@ -234,13 +234,13 @@ extension HTTP2Connection {
     /// Ends the connection, because the server broke a rule in such a way that the connection can't continue.
     ///
     /// No request on the connection is sent again, because the server may have acted on it.
-    func end(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode) {
+    func end(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode) {
         guard isActive else { return }
         retire()
         state = .closing
         session?.terminate(code)
         stopWaiting()
-        failStreams(above: 0, .http2(breach, code, from: key, isGreeted: receiving.isGreeted), eligibility: .seen)
+        failStreams(above: 0, .http2(violation, code, from: key, isGreeted: receiving.isGreeted), eligibility: .seen)
         endTransport()
     }
 

@@ -33,23 +33,24 @@ extension LoadError {
     /// - Parameters:
     ///   - code: the code that the server received in GOAWAY or RST_STREAM.
     ///   - isGreeted: whether the server has shown that it speaks HTTP/2 at all.
-    static func http2(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
-        switch breach {
+    static func http2(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError
+    {
+        switch violation {
         case .fieldSectionTooLarge:
             return LoadError(
                 .limitExceeded,
-                message: "the fields of a response from \(key) take too many bytes (\(code.name), \(breach.section))",
+                message: "the fields of a response from \(key) take too many bytes (\(code.name), \(violation.section))",
                 remedy: .raiseLimit("HTTPLimits.fieldSection"))
         case .tooManyFrames:
             return LoadError(
-                .limitExceeded, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2ProtocolRule.remedy)")
+                .limitExceeded, message: "\(key) \(violation.problem) (\(code.name), \(violation.section)); \(HTTP2ProtocolRule.remedy)")
         case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,
             .frame, .other:
             guard isGreeted else {
                 return LoadError(.badResponse, message: "\(key) does not speak HTTP/2; check the port, or ask for HTTP/1.1")
             }
             return LoadError(
-                .badResponse, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2ProtocolRule.remedy)")
+                .badResponse, message: "\(key) \(violation.problem) (\(code.name), \(violation.section)); \(HTTP2ProtocolRule.remedy)")
         }
     }
 

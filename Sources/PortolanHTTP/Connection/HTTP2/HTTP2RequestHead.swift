@@ -32,12 +32,12 @@ struct HTTP2RequestHead {
 
     private func check(_ method: HTTPRequest.Method, _ target: [String]) throws(LoadError) {
         for octet in method.rawValue.utf8 where !octet.isTokenOctet {
-            throw LoadError(.badRequest, message: "the method holds a character that no method may hold; use letters, as in GET")
+            throw LoadError(.badRequest, message: "the method has a character that no method may have; use letters, as in GET")
         }
         for text in target {
             for octet in text.utf8 where octet <= 0x20 || octet >= 0x7F {
                 throw LoadError(
-                    .badURL, message: "the request target holds a blank, control or other character that no URL may hold; percent-encode it"
+                    .badURL, message: "the request target has a blank, control or other character that no URL may have; percent-encode it"
                 )
             }
         }
@@ -71,7 +71,7 @@ struct HTTP2RequestHead {
             return true
         }
         guard isValid else {
-            throw LoadError(.badRequest, message: "the value of the field '\(name)' holds a control character; remove or encode it")
+            throw LoadError(.badRequest, message: "the value of the field '\(name)' has a control character; remove or encode it")
         }
     }
 

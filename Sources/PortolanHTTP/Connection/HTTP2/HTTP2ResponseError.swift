@@ -83,12 +83,12 @@ extension HTTP2ResponseError.Rule {
     var problem: String {
         switch self {
         case .fieldName: "a field name is not a lower-case token"
-        case .fieldValue: "a field value holds a NUL, CR or LF, or begins or ends with a blank"
+        case .fieldValue: "a field value has a NUL, CR or LF, or begins or ends with a blank"
         case .connectionField: "a connection-specific field was sent"
         case .unknownPseudoField: "a pseudo-field was sent that responses do not have"
         case .repeatedPseudoField: "a pseudo-field was sent twice"
         case .latePseudoField: "a pseudo-field comes after other fields"
-        case .pseudoFieldInTrailers: "the trailers hold a pseudo-field"
+        case .pseudoFieldInTrailers: "the trailers have a pseudo-field"
         case .noStatus: "the response has no :status"
         case .status: "the status is not a number with three digits"
         case .unrequestedUpgrade: "the status is 101, which HTTP/2 does not have"

@@ -13,7 +13,7 @@ struct HTTP2ResponseParser {
         case trailers(HTTPFields)
     }
 
-    private enum Place {
+    private enum State {
         case head
         /// `remaining` is `nil` if no length was given.
         case body(remaining: Int64?)
@@ -22,7 +22,7 @@ struct HTTP2ResponseParser {
 
     private let limits: HTTPLimits
     private let method: HTTPRequest.Method
-    private var place = Place.head
+    private var state = State.head
     private var interimCount = 0
     /// False after HEAD, and for 204 and 304, even if they give a length.
     private var hasContent = true
@@ -36,7 +36,7 @@ struct HTTP2ResponseParser {
         self.limits = limits
     }
 
-    var isInHead: Bool { if case .head = place { true } else { false } }
+    var isInHead: Bool { if case .head = state { true } else { false } }
 
     /// The first byte of a frame on the stream arrived.
     mutating func begin() { hasBegun = true }
@@ -49,7 +49,7 @@ struct HTTP2ResponseParser {
     /// Processes a HEADERS frame.
     mutating func take(_ section: HTTP2FieldSection, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
         hasBegun = true
-        switch place {
+        switch state {
         case .head: return try takeHead(section, endsStream)
         case .body, .ended:
             guard endsStream else { throw HTTP2ResponseError(.openTrailers) }
@@ -85,26 +85,26 @@ struct HTTP2ResponseParser {
         let length = head.framing.contentLength
         if method == .head || head.status == 204 || head.status == 304 {
             hasContent = false
-            place = .body(remaining: 0)
+            state = .body(remaining: 0)
             return method == .head ? length : 0
         }
-        place = .body(remaining: length)
+        state = .body(remaining: length)
         return length ?? (endsStream ? 0 : nil)
     }
 
     /// Processes a DATA frame, or a part of one, with `count` bytes of content.
     mutating func takeData(_ count: Int, endsStream: Bool) throws(HTTP2ResponseError) {
-        guard case .body(let remaining) = place else { throw HTTP2ResponseError(.contentBeforeHead) }
+        guard case .body(let remaining) = state else { throw HTTP2ResponseError(.contentBeforeHead) }
         byteCount += Int64(count)
         if let remaining {
             guard count <= remaining else { throw HTTP2ResponseError(hasContent ? .tooMuchContent : .unexpectedContent) }
-            place = .body(remaining: remaining - Int64(count))
+            state = .body(remaining: remaining - Int64(count))
         }
         if endsStream { try end() }
     }
 
     private mutating func end() throws(HTTP2ResponseError) {
-        if case .body(let remaining?) = place, remaining > 0 { throw HTTP2ResponseError(.tooLittleContent) }
-        place = .ended
+        if case .body(let remaining?) = state, remaining > 0 { throw HTTP2ResponseError(.tooLittleContent) }
+        state = .ended
     }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
-import PortolanTransport
 import PortolanHTTPSyntax
+import PortolanTransport
 
 extension HTTP2Stream {
     func send(_ head: HTTP2RequestHead) {
         guard let transaction else { return }
         let hasBody = transaction.preparedRequest.framing.hasBody && transaction.upload != nil
         if hasBody { sending = transaction.preparedRequest.expectsContinue ? .expecting : .body }
-        guard let number = connection.open(self, head.block, hasBody: hasBody) else { return isNotOpen() }
+        guard let number = connection.open(self, head.block, hasBody: hasBody) else { return failNotOpened() }
         didOpen(number)
         sentBytes += Int64(head.byteCount)
         guard case .expecting = sending else { return }
         timer = connection.transport?.loop.schedule(after: connection.expectation.wait) { [call = StreamCall(self)] in
-            call.run { $0.goAhead() }
+            call.run { $0.sendExpectedBody() }
         }
     }
 
     /// Starts to send the body after the wait for `100 (Continue)`.
-    func goAhead() {
+    func sendExpectedBody() {
         guard case .expecting = sending else { return }
         stopTimer()
         sending = .body

@@ -2,8 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
-import PortolanTransport
 import PortolanHTTPSyntax
+import PortolanTransport
 
 /// One exchange on an HTTP/2 connection. On the event loop only.
 ///
@@ -12,7 +12,7 @@ import PortolanHTTPSyntax
 ///
 /// RFC 9113 §5, §8.1
 final class HTTP2Stream {
-    private enum Place {
+    private enum State {
         /// Counted by the connection, but not opened.
         case reserved
         case open(Int32)
@@ -27,7 +27,7 @@ final class HTTP2Stream {
 
     let connection: HTTP2Connection
     private(set) var transaction: (any HTTPTransaction)?
-    private var place = Place.reserved
+    private var state = State.reserved
     let isReused: Bool
 
     private var reader: HTTP2ResponseParser
@@ -66,7 +66,7 @@ final class HTTP2Stream {
     }
 
     /// The stream's number while it is open.
-    var number: Int32? { if case .open(let number) = place { number } else { nil } }
+    var number: Int32? { if case .open(let number) = state { number } else { nil } }
 }
 
 // MARK: From the load
@@ -138,25 +138,25 @@ extension HTTP2Stream {
     func reset(_ code: HTTP2ErrorCode) { leave(resetting: code) }
 
     private func leave(resetting code: HTTP2ErrorCode? = nil) {
-        if case .left = place { return }
+        if case .left = state { return }
         let number = number
-        place = .left
+        state = .left
         connection.release(number, growth: window.growth, resetting: code)
     }
 
     /// The connection has released the stream by itself.
-    func leavesConnection() { place = .left }
+    func didLeaveConnection() { state = .left }
 
-    func didOpen(_ number: Int32) { place = .open(number) }
+    func didOpen(_ number: Int32) { state = .open(number) }
 
     /// Fails the exchange, because the stream was not opened.
-    func isNotOpen() {
+    func failNotOpened() {
         leave()
         fail(.notProcessed(by: connection.key, .noError), eligibility: .notProcessed(afterOthers: connection.hasResponded))
     }
 
     /// Fails the exchange, because nghttp2 dropped the request. No byte of it was sent.
-    func isNotSent(_ error: HTTP2LibraryError) {
+    func failNotSent(_ error: HTTP2LibraryError) {
         leave()
         fail(
             .notSent(to: connection.key, error),
@@ -227,7 +227,7 @@ extension HTTP2Stream {
             switch try reader.take(section, endsStream: endsStream) {
             case .interim(let head):
                 transaction?.didReceiveInterim(head)
-                if head.status == 100 { goAhead() }
+                if head.status == 100 { sendExpectedBody() }
             case .head(let head, let length):
                 if case .expecting = sending {
                     stopTimer()
@@ -241,7 +241,7 @@ extension HTTP2Stream {
                 complete(fields)
             }
         } catch {
-            isMalformed(error, endsStream)
+            failMalformed(error, endsStream)
         }
     }
 
@@ -252,7 +252,7 @@ extension HTTP2Stream {
         do throws(HTTP2ResponseError) {
             try reader.takeData(bytes.byteCount, endsStream: false)
         } catch {
-            return isMalformed(error, endsStream)
+            return failMalformed(error, endsStream)
         }
         if isPaused { held.append(bytes) } else { deliver(bytes) }
     }
@@ -265,7 +265,7 @@ extension HTTP2Stream {
         do throws(HTTP2ResponseError) {
             try reader.takeData(0, endsStream: true)
         } catch {
-            return isMalformed(error, true)
+            return failMalformed(error, true)
         }
         serverEnds()
         complete(nil)
@@ -285,24 +285,24 @@ extension HTTP2Stream {
         }
     }
 
-    private func isMalformed(_ error: HTTP2ResponseError, _ endsStream: Bool) {
+    private func failMalformed(_ error: HTTP2ResponseError, _ endsStream: Bool) {
         // After both sides have ended the stream, no frame may be sent on it (RFC 9113 §5.1).
         if endsStream, case .done = sending { leave() } else { reset(.protocolError) }
         fail(error.loadError, eligibility: .seen)
     }
 
     /// Fails the stream, because content arrived before the head of the response.
-    func contentIsPremature() {
+    func failPrematureContent() {
         begin()
-        isMalformed(HTTP2ResponseError(.contentBeforeHead), false)
+        failMalformed(HTTP2ResponseError(.contentBeforeHead), false)
     }
 
     /// Ends the stream, because the server broke a rule of HTTP/2.
     ///
     /// - Parameter resets: whether the stream must still be reset.
-    func isViolated(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, resets: Bool) {
+    func failViolation(_ violation: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, resets: Bool) {
         leave(resetting: resets ? code : nil)
-        fail(.http2(breach, code, from: connection.key), eligibility: .seen)
+        fail(.http2(violation, code, from: connection.key), eligibility: .seen)
     }
 
     /// Handles a reset by the server.
