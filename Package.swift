@@ -79,9 +79,7 @@ let package = Package(
     ] + documentation + peers,
     targets: [
         .target(name: "CPortolan"),
-        .systemLibrary(name: "CGNUExtensions"),
-        .systemLibrary(name: "CExtendedAttributes"),
-        .systemLibrary(name: "CPortolanEpoll"),
+        .systemLibrary(name: "CPortolanLinux"),
         .systemLibrary(name: "CThreadTrace"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
@@ -90,7 +88,7 @@ let package = Package(
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanURL", swiftSettings: strict),
         .target(
-            name: "PortolanCore", dependencies: ["PortolanURL", "CGNUExtensions", "CPortolanEpoll", httpTypes, logging],
+            name: "PortolanCore", dependencies: ["PortolanURL", "CPortolanLinux", httpTypes, logging],
             swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -99,7 +97,7 @@ let package = Package(
         .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanTransport",
-            dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanEpoll", "CPortolanOpenSSL", "CGNUExtensions", httpTypes],
+            dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
             swiftSettings: strict),
         .target(
             name: "PortolanHTTP",
@@ -113,7 +111,7 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanEpoll", "CExtendedAttributes", "CGNUExtensions", "PortolanJSON",
+                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanLinux", "PortolanJSON",
                 httpTypes, logging,
             ],
             swiftSettings: strict),
@@ -156,7 +154,7 @@ let package = Package(
             name: "PortolanCLI",
             dependencies: [
                 "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanHTML",
-                "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CExtendedAttributes", httpTypes, logging,
+                "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CPortolanLinux", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -198,7 +196,7 @@ let package = Package(
             name: "PortolanPluginsTests",
             dependencies: [
                 "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanHTTP",
-                "PortolanTestSupport", "TestThreads", "ServerSupport", "CExtendedAttributes", httpTypes, logging,
+                "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanLinux", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",

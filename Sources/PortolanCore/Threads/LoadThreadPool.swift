@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CGNUExtensions
+import CPortolanLinux
 import Synchronization
 
 #if canImport(Glibc)

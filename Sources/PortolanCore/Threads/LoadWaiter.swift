@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolanEpoll
+import CPortolanLinux
 import Synchronization
 
 #if canImport(Glibc)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CGNUExtensions
+import CPortolanLinux
 
 /// The environment of the process, and the folder of its executable.
 enum Environment {

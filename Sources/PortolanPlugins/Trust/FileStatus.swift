@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CExtendedAttributes
+import CPortolanLinux
 
 #if canImport(Glibc)
     import Glibc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolanEpoll
+import CPortolanLinux
 import PortolanCore
 import Synchronization
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CExtendedAttributes
+import CPortolanLinux
 import FoundationEssentials
 
 #if canImport(Glibc)
