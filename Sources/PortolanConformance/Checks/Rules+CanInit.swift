@@ -4,60 +4,15 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+/// CAN: whether a handler accepts a request.
 extension RuleCatalogue {
-    static let canInit: [ConformanceRule] = [
+    static let canInit: [CheckedRule] = [
         .must(
             "CAN-01", level: 1, needs: .any,
             "The handler accepts every URL of the conformance section.",
             because: "Users first try the URLs that the manifest shows.",
-            remedy: "Correct can_init or the manifest."),
-        .must(
-            "CAN-02", level: 1, isEnforced: true,
-            "The handler refuses schemes that it does not declare. An interposer declares any scheme.",
-            because: "Otherwise it would load requests that belong to other handlers.",
-            remedy: "Compare the scheme with your own first, or set PORTOLAN_ANY_SCHEME and declare that in the manifest."),
-        .must(
-            "CAN-03", level: 2, needs: .any,
-            "can_init always returns the same result for a request. It calls nothing of the host and opens no file descriptor.",
-            because: "The host calls can_init for every request, also for requests that are never loaded.",
-            remedy: "Only read the request. Open nothing and remember nothing."),
-        .must(
-            "CAN-04", level: 3, needs: .any,
-            "can_init works on any thread, and on eight threads at once.",
-            because: "Requests come from every thread of a program.",
-            remedy: "Change no shared memory in can_init."),
-        .should(
-            "CAN-05", level: 5, needs: .any,
-            "can_init takes less than 5 microseconds.",
-            because: "Every load waits for can_init.",
-            remedy: "Compare bytes. Compile no pattern and read no file."),
-        .must(
-            "CAN-06", level: 2, needs: .any,
-            "can_init returns the same result whether the caller writes the scheme in upper or in lower case.",
-            because: "Schemes are case-insensitive (RFC 3986, section 3.1).",
-            remedy: "Read request->scheme, which is in lower case, instead of request->url."),
-        .must(
-            "CAN-07", level: 2,
-            "can_init returns a result for empty, malformed, very long and unusual URLs. It never crashes.",
-            because: "URLs come from pages, mails and terminals.",
-            remedy: "Check each length before you read. Do not copy into a buffer of fixed size."),
-        .must(
-            "CAN-08", level: 3,
-            "can_init keeps no pointer into the request.",
-            because: "The request is borrowed during the call. The host reuses its memory afterwards.",
-            remedy: "Copy what you need later. It is better to need nothing."),
-        .must(
-            "CAN-09", level: 2, isEnforced: true,
-            "The host does not ask a handler about a request that the handler itself has re-issued.",
-            because: "An interposer would wrap itself without end.",
-            remedy: "Do nothing. The host skips the handler."),
-    ]
-}
-
-/// CAN: whether a handler accepts a request.
-extension ConformanceCheck {
-    static let canInit: [ConformanceCheck] = [
-        ConformanceCheck("CAN-01") { context throws(CheckSkipped) in
+            remedy: "Correct can_init or the manifest."
+        ) { context throws(CheckSkipped) in
             let instance: ProbedInstance
             do throws(CheckSkipped) {
                 instance = try context.instance()
@@ -71,7 +26,12 @@ extension ConformanceCheck {
                 context.fail("no handler of the plugin accepts '\(load.url)', which the manifest names")
             }
         },
-        ConformanceCheck("CAN-02") { context throws(CheckSkipped) in
+        .must(
+            "CAN-02", level: 1, isEnforced: true,
+            "The handler refuses schemes that it does not declare. An interposer declares any scheme.",
+            because: "Otherwise it would load requests that belong to other handlers.",
+            remedy: "Compare the scheme with your own first, or set PORTOLAN_ANY_SCHEME and declare that in the manifest."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             for (index, handler) in instance.plugin.handlers.enumerated() where !handler.takesAnyScheme && handler.choosesRequests {
@@ -92,7 +52,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CAN-03", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "CAN-03", level: 2, needs: .any,
+            "can_init always returns the same result for a request. It calls nothing of the host and opens no file descriptor.",
+            because: "The host calls can_init for every request, also for requests that are never loaded.",
+            remedy: "Only read the request. Open nothing and remember nothing.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             for load in try context.loads(.any) {
@@ -111,7 +76,12 @@ extension ConformanceCheck {
                 context.fail(ProcessResources.taken().additions(since: before))
             }
         },
-        ConformanceCheck("CAN-04") { context throws(CheckSkipped) in
+        .must(
+            "CAN-04", level: 3, needs: .any,
+            "can_init works on any thread, and on eight threads at once.",
+            because: "Requests come from every thread of a program.",
+            remedy: "Change no shared memory in can_init."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             var calls: [@Sendable () -> Bool] = []
@@ -143,7 +113,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CAN-05") { context throws(CheckSkipped) in
+        .should(
+            "CAN-05", level: 5, needs: .any,
+            "can_init takes less than 5 microseconds.",
+            because: "Every load waits for can_init.",
+            remedy: "Compare bytes. Compile no pattern and read no file."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             for load in try context.loads(.any) {
@@ -159,7 +134,12 @@ extension ConformanceCheck {
                 if median > 5000 { context.warn("can_init of '\(load.url)' took \(median) ns, the median of 101") }
             }
         },
-        ConformanceCheck("CAN-06") { context throws(CheckSkipped) in
+        .must(
+            "CAN-06", level: 2, needs: .any,
+            "can_init returns the same result whether the caller writes the scheme in upper or in lower case.",
+            because: "Schemes are case-insensitive (RFC 3986, section 3.1).",
+            remedy: "Read request->scheme, which is in lower case, instead of request->url."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             for load in try context.loads(.any) {
@@ -172,7 +152,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CAN-07") { context throws(CheckSkipped) in
+        .must(
+            "CAN-07", level: 2,
+            "can_init returns a result for empty, malformed, very long and unusual URLs. It never crashes.",
+            because: "URLs come from pages, mails and terminals.",
+            remedy: "Check each length before you read. Do not copy into a buffer of fixed size."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             for handler in instance.plugin.handlers {
@@ -186,7 +171,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CAN-08") { context throws(CheckSkipped) in
+        .must(
+            "CAN-08", level: 3,
+            "can_init keeps no pointer into the request.",
+            because: "The request is borrowed during the call. The host reuses its memory afterwards.",
+            remedy: "Copy what you need later. It is better to need nothing."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             let loads = try context.loads(.any)
@@ -199,5 +189,10 @@ extension ConformanceCheck {
             // A plugin that retained a pointer may use it later than in the next call.
             for load in loads { _ = try context.follow(load, of: instance) }
         },
+        .must(
+            "CAN-09", level: 2, isEnforced: true,
+            "The host does not ask a handler about a request that the handler itself has re-issued.",
+            because: "An interposer would wrap itself without end.",
+            remedy: "Do nothing. The host skips the handler."),
     ]
 }

@@ -4,60 +4,15 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+/// CANCEL: loads that are stopped.
 extension RuleCatalogue {
-    static let cancellation: [ConformanceRule] = [
+    static let cancellation: [CheckedRule] = [
         .must(
             "CANCEL-01", level: 3, isEnforced: true, needs: .succeeds,
             "A load that is stopped at any of its events emits no event after stop has returned.",
             because: "The caller may have freed the object that receives events.",
-            remedy: "Check what each client call returns, and deliver nothing from stop."),
-        .must(
-            "CANCEL-02", level: 4, needs: .succeeds,
-            "A stop at any moment between events does no harm.",
-            because: "Users can press Ctrl-C at any time.",
-            remedy: "Protect the data that stop shares with the load."),
-        .must(
-            "CANCEL-03", level: 3, needs: .succeeds,
-            "A stop from another thread during an event causes no deadlock.",
-            because: "The reader may wait for the thread that calls stop.",
-            remedy: "Hold no lock while you call the client."),
-        .must(
-            "CANCEL-04", level: 3, needs: .succeeds,
-            "stop returns within 100 ms.",
-            because: "The close button of a window waits for stop.",
-            remedy: "Set a flag, wake the load, and wait for nothing."),
-        .must(
-            "CANCEL-05", level: 3, needs: .succeeds,
-            "Within a second after a stop, the load's threads have ended and its file descriptors are closed.",
-            because: "A hundred cancelled loads would exhaust a process.",
-            remedy: "Close them in stop or destroy."),
-        .must(
-            "CANCEL-06", level: 3, needs: .challenges,
-            "A stop ends a load that waits for the response to a challenge.",
-            because: "Users may close the password window.",
-            remedy: "Return when did_receive_challenge returns PORTOLAN_STOPPED."),
-        .must(
-            "CANCEL-07", level: 3, needs: .uploads,
-            "A stop ends a load that waits for the upload body.",
-            because: "Uploads are the longest loads.",
-            remedy: "Return when read_body returns PORTOLAN_STOPPED."),
-        .must(
-            "CANCEL-08", level: 3, needs: .nested,
-            "A stop also ends the nested load.",
-            because: "Otherwise the peer of the nested load continues to send.",
-            remedy: "Return. The host closes the nested load."),
-        .must(
-            "CANCEL-09", level: 3, needs: .succeeds,
-            "Stopping one load does not affect other loads.",
-            because: "Other loads belong to other callers.",
-            remedy: "Keep the stop flag in the load."),
-    ]
-}
-
-/// CANCEL: loads that are stopped.
-extension ConformanceCheck {
-    static let cancellation: [ConformanceCheck] = [
-        ConformanceCheck("CANCEL-01") { context throws(CheckSkipped) in
+            remedy: "Check what each client call returns, and deliver nothing from stop."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let count = try context.perform(request, of: instance, CheckContext.script(for: load)).events.count
                 for index in 0..<min(count, 8) {
@@ -70,7 +25,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANCEL-02") { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-02", level: 4, needs: .succeeds,
+            "A stop at any moment between events does no harm.",
+            because: "Users can press Ctrl-C at any time.",
+            remedy: "Protect the data that stop shares with the load."
+        ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let start = MonotonicTime.now
@@ -88,13 +48,23 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANCEL-03") { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-03", level: 3, needs: .succeeds,
+            "A stop from another thread during an event causes no deadlock.",
+            because: "The reader may wait for the thread that calls stop.",
+            remedy: "Hold no lock while you call the client."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(CheckSkipped) in
                 guard let function = try context.functionThatHoldsUpStop(of: load, request, instance) else { return }
                 context.fail("'\(load.url)': a stop on another thread did not return within a second while \(function) ran")
             }
         },
-        ConformanceCheck("CANCEL-04") { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-04", level: 3, needs: .succeeds,
+            "stop returns within 100 ms.",
+            because: "The close button of a window waits for stop.",
+            remedy: "Set a flag, wake the load, and wait for nothing."
+        ) { context throws(CheckSkipped) in
             var seen = false
             for scenario in [ConformanceRule.Scenario.succeeds, .hangs] {
                 // `try?` because a manifest without a URL that hangs may have others.
@@ -143,7 +113,12 @@ extension ConformanceCheck {
             }
             if !seen { throw CheckSkipped("it does not apply: no load has a function stop") }
         },
-        ConformanceCheck("CANCEL-05", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-05", level: 3, needs: .succeeds,
+            "Within a second after a stop, the load's threads have ended and its file descriptors are closed.",
+            because: "A hundred cancelled loads would exhaust a process.",
+            remedy: "Close them in stop or destroy.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(CheckSkipped) in
                 let (request, script) = try context.scene(load)
                 let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
@@ -162,7 +137,12 @@ extension ConformanceCheck {
                 context.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
             }
         },
-        ConformanceCheck("CANCEL-06") { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-06", level: 3, needs: .challenges,
+            "A stop ends a load that waits for the response to a challenge.",
+            because: "Users may close the password window.",
+            remedy: "Return when did_receive_challenge returns PORTOLAN_STOPPED."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .never
@@ -171,7 +151,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANCEL-07") { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-07", level: 3, needs: .uploads,
+            "A stop ends a load that waits for the upload body.",
+            because: "Uploads are the longest loads.",
+            remedy: "Return when read_body returns PORTOLAN_STOPPED."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 let (request, plain) = try context.upload(load, CheckContext.pieces, length: nil)
                 var script = plain
@@ -181,7 +166,30 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANCEL-09") { context throws(CheckSkipped) in
+        .must(
+            "CANCEL-08", level: 3, needs: .nested,
+            "A stop also ends the nested load.",
+            because: "Otherwise the peer of the nested load continues to send.",
+            remedy: "Return. The host closes the nested load."
+        ) { context throws(CheckSkipped) in
+            try context.eachNested(.silent) { load, made throws(CheckSkipped) in
+                let hasOpened = made.client.state.wait(atMost: context.patience) {
+                    $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
+                }
+                made.stop()
+                let isSettled = context.settled(made, within: .seconds(1)) != nil
+                guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
+                if !isSettled {
+                    context.fail("'\(load.url)' was still running one second after a stop that came while its nested load had no data yet")
+                }
+            }
+        },
+        .must(
+            "CANCEL-09", level: 3, needs: .succeeds,
+            "Stopping one load does not affect other loads.",
+            because: "Other loads belong to other callers.",
+            remedy: "Keep the stop flag in the load."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let known = try context.known(load, request, of: instance)
                 let other = try context.make(request, of: instance, known.script)

@@ -4,45 +4,15 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
+/// CANON: the canonical form, and which stored responses may serve which request.
 extension RuleCatalogue {
-    static let canonicalForm: [ConformanceRule] = [
+    static let canonicalForm: [CheckedRule] = [
         .must(
             "CANON-01", level: 2, needs: .any,
             "The canonical form of a canonical request is the same request.",
             because: "The cache stores responses under the canonical form. If the form changes again, the cache finds nothing.",
-            remedy: "Call give only if the request differs from its canonical form."),
-        .must(
-            "CANON-02", level: 2, needs: .any,
-            "The canonical form keeps method, body, fields and properties.",
-            because: "A stored response to GET must not be used for POST.",
-            remedy: "Change the URL and nothing else."),
-        .must(
-            "CANON-03", level: 2, needs: .any,
-            "The handler also accepts the canonical request.",
-            because: "Otherwise the cache asks a handler that never loaded the resource.",
-            remedy: "Keep the scheme, and every part of the request that can_init reads."),
-        .must(
-            "CANON-04", level: 2, needs: .any,
-            "Cache equivalence is reflexive and symmetric.",
-            because: "The host passes the two requests in either order.",
-            remedy: "Compare the two canonical URLs, part by part."),
-        .must(
-            "CANON-05", level: 2, needs: .any,
-            "Requests with different paths are not equivalent.",
-            because: "Otherwise a caller gets the bytes of another resource.",
-            remedy: "Compare the whole path, and the query if it matters."),
-        .must(
-            "CANON-06", level: 3, isEnforced: true, needs: .any,
-            "canonical_request calls give at most once, before it returns, on its own thread.",
-            because: "The structure with give exists only during the call.",
-            remedy: "Call give once, as the last step."),
-    ]
-}
-
-/// CANON: the canonical form, and which stored responses may serve which request.
-extension ConformanceCheck {
-    static let canonicalForm: [ConformanceCheck] = [
-        ConformanceCheck("CANON-01") { context throws(CheckSkipped) in
+            remedy: "Call give only if the request differs from its canonical form."
+        ) { context throws(CheckSkipped) in
             try context.eachHandled { handler, request throws(CheckSkipped) in
                 let form = try handler.canonicalForm(of: request)
                 let canonical = try context.applying(form.given.first, to: request)
@@ -54,7 +24,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANON-02") { context throws(CheckSkipped) in
+        .must(
+            "CANON-02", level: 2, needs: .any,
+            "The canonical form keeps method, body, fields and properties.",
+            because: "A stored response to GET must not be used for POST.",
+            remedy: "Change the URL and nothing else."
+        ) { context throws(CheckSkipped) in
             try context.eachHandled { handler, plain throws(CheckSkipped) in
                 for method in [HTTPRequest.Method.head, .delete] {
                     var request = plain
@@ -84,7 +59,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANON-03") { context throws(CheckSkipped) in
+        .must(
+            "CANON-03", level: 2, needs: .any,
+            "The handler also accepts the canonical request.",
+            because: "Otherwise the cache asks a handler that never loaded the resource.",
+            remedy: "Keep the scheme, and every part of the request that can_init reads."
+        ) { context throws(CheckSkipped) in
             try context.eachHandled { handler, request throws(CheckSkipped) in
                 guard let change = try handler.canonicalForm(of: request).given.first else { return }
                 let canonical = try context.applying(change, to: request)
@@ -97,7 +77,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANON-04") { context throws(CheckSkipped) in
+        .must(
+            "CANON-04", level: 2, needs: .any,
+            "Cache equivalence is reflexive and symmetric.",
+            because: "The host passes the two requests in either order.",
+            remedy: "Compare the two canonical URLs, part by part."
+        ) { context throws(CheckSkipped) in
             try context.eachHandler { handler, requests throws(CheckSkipped) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for a in some {
@@ -109,7 +94,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANON-05") { context throws(CheckSkipped) in
+        .must(
+            "CANON-05", level: 2, needs: .any,
+            "Requests with different paths are not equivalent.",
+            because: "Otherwise a caller gets the bytes of another resource.",
+            remedy: "Compare the whole path, and the query if it matters."
+        ) { context throws(CheckSkipped) in
             try context.eachHandler { handler, requests throws(CheckSkipped) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for (index, a) in some.enumerated() {
@@ -120,7 +110,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CANON-06") { context throws(CheckSkipped) in
+        .must(
+            "CANON-06", level: 3, isEnforced: true, needs: .any,
+            "canonical_request calls give at most once, before it returns, on its own thread.",
+            because: "The structure with give exists only during the call.",
+            remedy: "Call give once, as the last step."
+        ) { context throws(CheckSkipped) in
             var forms: [(ProbedForm, Request)] = []
             try context.eachHandled { handler, request throws(CheckSkipped) in
                 forms.append((try handler.canonicalForm(of: request), request))

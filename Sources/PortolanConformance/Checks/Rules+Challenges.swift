@@ -5,65 +5,15 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+/// CHAL: challenges, and the effects of their answers.
 extension RuleCatalogue {
-    static let challenges: [ConformanceRule] = [
+    static let challenges: [CheckedRule] = [
         .must(
             "CHAL-01", level: 2, isEnforced: true, needs: .challenges,
             "The protection space of a challenge is complete and well-formed.",
             because: "The host looks up credentials by protection space.",
-            remedy: "Set protocol, host, port and method."),
-        .must(
-            "CHAL-02", level: 3, needs: .challenges,
-            "A load accepts the response to a challenge later, and from another thread.",
-            because: "A user has to type the password.",
-            remedy: "Wait in the call, or for answered."),
-        .must(
-            "CHAL-03", level: 2, needs: .challenges,
-            "With the right credential, the load completes.",
-            because: "This is the purpose of a challenge.",
-            remedy: "Use the user and the password as given, in UTF-8."),
-        .must(
-            "CHAL-04", level: 2, needs: .challenges,
-            "After a wrong credential, a new challenge comes. Its failure count is one higher, and it has the last error.",
-            because: "The caller must know that its credential was wrong.",
-            remedy: "Count the failures in the load, and set previous."),
-        .must(
-            "CHAL-05", level: 2, needs: .challenges,
-            "After PORTOLAN_CANCEL, the load fails with the code for a cancelled challenge.",
-            because: "The caller must distinguish this from a wrong password.",
-            remedy: "Fail with PORTOLAN_ERROR_AUTHENTICATION_CANCELLED."),
-        .must(
-            "CHAL-06", level: 2, needs: .challenges,
-            "After PORTOLAN_WITHOUT, the load ends with what the peer sends without a credential, or with the code for a missing one.",
-            because: "The load must not hang, or repeat the challenge forever.",
-            remedy: "Continue without a credential, or fail with PORTOLAN_ERROR_AUTHENTICATION_REQUIRED."),
-        .must(
-            "CHAL-07", level: 3, needs: .challenges,
-            "After PORTOLAN_REJECT_SPACE, a challenge for the next space comes, or the load fails with the code for a missing credential.",
-            because: "Peers may offer several protection spaces.",
-            remedy: "Send a challenge for the next space, or fail."),
-        .must(
-            "CHAL-08", level: 3, needs: .challenges,
-            "If the peer withdraws a challenge that is waiting, the load continues or fails in order.",
-            because: "Peers close connections.",
-            remedy: "Call did_cancel_challenge, then continue or fail."),
-        .must(
-            "CHAL-09", level: 3, needs: .challenges,
-            "No log line, error, URL or returned field contains a credential.",
-            because: "Other people read logs.",
-            remedy: "Quote the realm, never the credential."),
-        .must(
-            "CHAL-10", level: 4, needs: .challenges,
-            "After a hundred wrong credentials, the load fails.",
-            because: "Otherwise a program that responds automatically loops forever.",
-            remedy: "Give up after a few attempts."),
-    ]
-}
-
-/// CHAL: challenges, and the effects of their answers.
-extension ConformanceCheck {
-    static let challenges: [ConformanceCheck] = [
-        ConformanceCheck("CHAL-01") { context throws(CheckSkipped) in
+            remedy: "Set protocol, host, port and method."
+        ) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
                 var asked = record.challenges
                 // … and the challenges after another answer.
@@ -79,7 +29,12 @@ extension ConformanceCheck {
                 for flaw in Set(flaws).sorted() { context.fail("'\(load.url)': \(flaw)") }
             }
         },
-        ConformanceCheck("CHAL-02") { context throws(CheckSkipped) in
+        .must(
+            "CHAL-02", level: 3, needs: .challenges,
+            "A load accepts the response to a challenge later, and from another thread.",
+            because: "A user has to type the password.",
+            remedy: "Wait in the call, or for answered."
+        ) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.decision = .later
@@ -96,7 +51,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CHAL-03") { context throws(CheckSkipped) in
+        .must(
+            "CHAL-03", level: 2, needs: .challenges,
+            "With the right credential, the load completes.",
+            because: "This is the purpose of a challenge.",
+            remedy: "Use the user and the password as given, in UTF-8."
+        ) { context throws(CheckSkipped) in
             try context.eachCredential { load, request, _, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 if !record.didFinish {
@@ -117,7 +77,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CHAL-04") { context throws(CheckSkipped) in
+        .must(
+            "CHAL-04", level: 2, needs: .challenges,
+            "After a wrong credential, a new challenge comes. Its failure count is one higher, and it has the last error.",
+            because: "The caller must know that its credential was wrong.",
+            remedy: "Count the failures in the load, and set previous."
+        ) { context throws(CheckSkipped) in
             try context.eachCredential { load, request, credential, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { count in
@@ -138,13 +103,28 @@ extension ConformanceCheck {
                 }
             }
         },
-        ended("CHAL-05", by: .cancel) { _, code in
-            code == LoadError.Code.authenticationCancelled.rawValue ? nil : "its challenge was cancelled"
-        },
-        ended("CHAL-06", by: .without) { record, code in
-            record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it had to continue without a credential"
-        },
-        ConformanceCheck("CHAL-07") { context throws(CheckSkipped) in
+        .must(
+            "CHAL-05", level: 2, needs: .challenges,
+            "After PORTOLAN_CANCEL, the load fails with the code for a cancelled challenge.",
+            because: "The caller must distinguish this from a wrong password.",
+            remedy: "Fail with PORTOLAN_ERROR_AUTHENTICATION_CANCELLED.",
+            check: ended(by: .cancel) { _, code in
+                code == LoadError.Code.authenticationCancelled.rawValue ? nil : "its challenge was cancelled"
+            }),
+        .must(
+            "CHAL-06", level: 2, needs: .challenges,
+            "After PORTOLAN_WITHOUT, the load ends with what the peer sends without a credential, or with the code for a missing one.",
+            because: "The load must not hang, or repeat the challenge forever.",
+            remedy: "Continue without a credential, or fail with PORTOLAN_ERROR_AUTHENTICATION_REQUIRED.",
+            check: ended(by: .without) { record, code in
+                record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it had to continue without a credential"
+            }),
+        .must(
+            "CHAL-07", level: 3, needs: .challenges,
+            "After PORTOLAN_REJECT_SPACE, a challenge for the next space comes, or the load fails with the code for a missing credential.",
+            because: "Peers may offer several protection spaces.",
+            remedy: "Send a challenge for the next space, or fail."
+        ) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { $0 < 10 ? .rejectSpace : .cancel }
@@ -160,7 +140,17 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CHAL-09") { context throws(CheckSkipped) in
+        .must(
+            "CHAL-08", level: 3, needs: .challenges,
+            "If the peer withdraws a challenge that is waiting, the load continues or fails in order.",
+            because: "Peers close connections.",
+            remedy: "Call did_cancel_challenge, then continue or fail."),
+        .must(
+            "CHAL-09", level: 3, needs: .challenges,
+            "No log line, error, URL or returned field contains a credential.",
+            because: "Other people read logs.",
+            remedy: "Quote the realm, never the credential."
+        ) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 func look(
                     for credential: (user: String, password: String),
@@ -185,7 +175,12 @@ extension ConformanceCheck {
                 try look(for: (right.username, right.password)) { _ in .use(user: right.username, password: right.password) }
             }
         },
-        ConformanceCheck("CHAL-10") { context throws(CheckSkipped) in
+        .must(
+            "CHAL-10", level: 4, needs: .challenges,
+            "After a hundred wrong credentials, the load fails.",
+            because: "Otherwise a program that responds automatically loops forever.",
+            remedy: "Give up after a few attempts."
+        ) { context throws(CheckSkipped) in
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.answer = { $0 < 100 ? CheckContext.wrongAnswer : .cancel }
@@ -203,9 +198,9 @@ extension ConformanceCheck {
     ///
     /// - Parameter look: Receives the record and the code of its error; returns a violated requirement, or `nil`.
     private static func ended(
-        _ id: String, by answer: ClientScript.ChallengeAnswer, _ look: @escaping @Sendable (LoadRecord, Int32?) -> String?
-    ) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+        by answer: ClientScript.ChallengeAnswer, _ look: @escaping @Sendable (LoadRecord, Int32?) -> String?
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 // At the first challenge, and after a wrong password.
                 for count in 0..<2 {

@@ -5,94 +5,39 @@ import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
 
+/// DESC: what a library declares, and the effects of opening it.
 extension RuleCatalogue {
-    static let descriptor: [ConformanceRule] = [
+    static let descriptor: [CheckedRule] = [
         .must(
             "DESC-01", level: 1, isEnforced: true,
             "dlopen opens the library with RTLD_NOW and RTLD_LOCAL. No symbol is missing.",
             because: "A missing symbol that is only looked up when it is called ends the process that loads the URL.",
-            remedy: "Link every library that the code uses, with -Wl,-z,defs, and read the error message of dlopen."),
-        .must(
-            "DESC-02", level: 1, isEnforced: true,
-            "The library exports portolan_plugin_entry, and should export nothing else.",
-            because: "Another exported name can clash with the same name in another plugin.",
-            remedy: "Compile with -fvisibility=hidden and put PORTOLAN_EXPORT on the entry function only."),
-        .must(
-            "DESC-03", level: 1,
-            "The entry function returns the same descriptor on every call, on any thread.",
-            because: "The host keeps pointers into the descriptor, and calls the entry function on any thread.",
-            remedy: "Return the address of one static const structure."),
-        .must(
-            "DESC-04", level: 1, isEnforced: true,
-            "The entry function returns NULL to a host of another major version.",
-            because: "Otherwise the host reads structures of one version as those of another.",
-            remedy: "Compare abi_major with PORTOLAN_ABI_MAJOR first, and return NULL if they differ."),
-        .must(
-            "DESC-05", level: 1, isEnforced: true,
-            "Each structure is complete: size, counts and pointers agree. The plugin reads nothing beyond the size that the host set.",
-            because: "Between different minor versions, only the size says which members exist.",
-            remedy: "Set size with sizeof, and use PORTOLAN_HAS before you read a member that version 1 does not have."),
-        .must(
-            "DESC-06", level: 1, isEnforced: true,
-            "The identifiers of the plugin and its handlers are reverse-DNS names in UTF-8 of at most 255 bytes.",
-            because: "Policies, logs and manifests refer to a plugin by its identifier.",
-            remedy: "Write a name such as org.example.tide: at least two labels of letters, digits, '-' and '_'."),
-        .must(
-            "DESC-07", level: 1,
-            "The version follows Semantic Versioning 2.0.0. Name and vendor are text that is not empty.",
-            because: "People and package managers compare versions, and read names.",
-            remedy: "Write a version such as 1.0.0, a name, and who made the plugin."),
-        .must(
-            "DESC-08", level: 1, isEnforced: true,
-            "Schemes follow RFC 3986, section 3.1, and are in lower case. Each scheme is listed once.",
-            because: "The registry compares the bytes of schemes to find a handler.",
-            remedy: "Start with a letter, continue with letters, digits, '+', '-' and '.', and remove duplicates."),
-        .must(
-            "DESC-09", level: 1,
-            "Opening and describing the library changes no thread, file descriptor, signal, locale, working folder, umask or environment.",
-            because: "A computer may have a thousand plugins. Reading the descriptor of one must not change the process.",
-            remedy: "Do nothing in constructors and in the entry function. Start in init."),
-        .should(
-            "DESC-10", level: 1,
-            "Opening and describing the library takes less than 100 ms.",
-            because: "The first load of the scheme waits until both are done.",
-            remedy: "Move tables and look-ups to init, or to the first load."),
-        .must(
-            "DESC-11", level: 1,
-            "The plugin returns NULL for an extension that it does not know.",
-            because: "A later host asks for extensions that did not exist when the plugin was built.",
-            remedy: "Compare the identifier with the ones that you know, and return NULL for all others."),
-        .must(
-            "DESC-12", level: 1,
-            "The library links no module of the host, and has no run path into a folder that other users can write to.",
-            because: "The library would load a second host into the process, or code that another user puts into that folder.",
-            remedy: "Use nothing of Portolan except the headers or PortolanPluginKit, and remove -rpath."),
-        .must(
-            "DESC-13", level: 3,
-            "The library works while a copy of it is open in the same process, and so does the copy.",
-            because: "The host opens a new build while the old one is still running.",
-            remedy: "Keep state in the instance that init returns, not under fixed names in the process."),
-    ]
-}
-
-/// DESC: what a library declares, and the effects of opening it.
-extension ConformanceCheck {
-    static let descriptor: [ConformanceCheck] = [
-        ConformanceCheck("DESC-01") { context throws(CheckSkipped) in
+            remedy: "Link every library that the code uses, with -Wl,-z,defs, and read the error message of dlopen."
+        ) { context throws(CheckSkipped) in
             do throws(CheckSkipped) {
                 _ = try ProbedLibrary(at: context.libraryPath())
             } catch {
                 context.fail("dlopen(3) refuses it: \(error.reason)")
             }
         },
-        ConformanceCheck("DESC-02") { context throws(CheckSkipped) in
+        .must(
+            "DESC-02", level: 1, isEnforced: true,
+            "The library exports portolan_plugin_entry, and should export nothing else.",
+            because: "Another exported name can clash with the same name in another plugin.",
+            remedy: "Compile with -fvisibility=hidden and put PORTOLAN_EXPORT on the entry function only."
+        ) { context throws(CheckSkipped) in
             guard unsafe try context.library().entry != nil else { return context.fail("it does not export portolan_plugin_entry") }
             let others = try ELFFile(at: context.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
             guard let first = others.first else { return }
             context.warn(
                 "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), such as '\(first)'; compile with -fvisibility=hidden")
         },
-        ConformanceCheck("DESC-03") { context throws(CheckSkipped) in
+        .must(
+            "DESC-03", level: 1,
+            "The entry function returns the same descriptor on every call, on any thread.",
+            because: "The host keeps pointers into the descriptor, and calls the entry function on any thread.",
+            remedy: "Return the address of one static const structure."
+        ) { context throws(CheckSkipped) in
             let entry = unsafe try context.entry()
             let given = try Parallel.results(threads: 8) { _ in
                 (0..<100).map { _ in unsafe UInt(bitPattern: entry(PORTOLAN_ABI_MAJOR)) }
@@ -100,7 +45,12 @@ extension ConformanceCheck {
             let addresses = Set(given.joined())
             if addresses.count > 1 { context.fail("800 calls from 8 threads returned \(addresses.count) different descriptors") }
         },
-        ConformanceCheck("DESC-04") { context throws(CheckSkipped) in
+        .must(
+            "DESC-04", level: 1, isEnforced: true,
+            "The entry function returns NULL to a host of another major version.",
+            because: "Otherwise the host reads structures of one version as those of another.",
+            remedy: "Compare abi_major with PORTOLAN_ABI_MAJOR first, and return NULL if they differ."
+        ) { context throws(CheckSkipped) in
             let entry = unsafe try context.entry()
             for major in [0, PORTOLAN_ABI_MAJOR + 1, PORTOLAN_ABI_MAJOR + 7, .max] where unsafe entry(major) != nil {
                 context.fail("a host of major version \(major) gets a descriptor, not NULL")
@@ -111,7 +61,12 @@ extension ConformanceCheck {
             let stated = try unsafe DescribedPlugin(plugin).functions.abi_major
             if stated != PORTOLAN_ABI_MAJOR { context.fail("the descriptor states major version \(stated)") }
         },
-        ConformanceCheck("DESC-05") { context throws(CheckSkipped) in
+        .must(
+            "DESC-05", level: 1, isEnforced: true,
+            "Each structure is complete: size, counts and pointers agree. The plugin reads nothing beyond the size that the host set.",
+            because: "Between different minor versions, only the size says which members exist.",
+            remedy: "Set size with sizeof, and use PORTOLAN_HAS before you read a member that version 1 does not have."
+        ) { context throws(CheckSkipped) in
             guard let pointer = unsafe try context.entry()(PORTOLAN_ABI_MAJOR) else {
                 throw CheckSkipped("the entry function returns NULL (DESC-04)")
             }
@@ -143,14 +98,24 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("DESC-06") { context throws(CheckSkipped) in
+        .must(
+            "DESC-06", level: 1, isEnforced: true,
+            "The identifiers of the plugin and its handlers are reverse-DNS names in UTF-8 of at most 255 bytes.",
+            because: "Policies, logs and manifests refer to a plugin by its identifier.",
+            remedy: "Write a name such as org.example.tide: at least two labels of letters, digits, '-' and '_'."
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let names = [("the plugin", plugin.identifier)] + plugin.handlers.enumerated().map { ("handler \($0)", $1.identifier) }
             for (what, identifier) in names where identifier.text.map(Text.isReverseDNS) != true {
                 context.fail("the identifier of \(what) is \(identifier.quoted)")
             }
         },
-        ConformanceCheck("DESC-07") { context throws(CheckSkipped) in
+        .must(
+            "DESC-07", level: 1,
+            "The version follows Semantic Versioning 2.0.0. Name and vendor are text that is not empty.",
+            because: "People and package managers compare versions, and read names.",
+            remedy: "Write a version such as 1.0.0, a name, and who made the plugin."
+        ) { context throws(CheckSkipped) in
             let plugin = unsafe try context.plugin().functions
             let (version, name, vendor) = unsafe (ReadText(plugin.version), ReadText(plugin.name), ReadText(plugin.vendor))
             if version.text.flatMap(SemanticVersion.init) == nil {
@@ -160,7 +125,12 @@ extension ConformanceCheck {
                 context.fail("the \(what) is \(text.quoted)")
             }
         },
-        ConformanceCheck("DESC-08") { context throws(CheckSkipped) in
+        .must(
+            "DESC-08", level: 1, isEnforced: true,
+            "Schemes follow RFC 3986, section 3.1, and are in lower case. Each scheme is listed once.",
+            because: "The registry compares the bytes of schemes to find a handler.",
+            remedy: "Start with a letter, continue with letters, digits, '+', '-' and '.', and remove duplicates."
+        ) { context throws(CheckSkipped) in
             for (index, handler) in try context.plugin().handlers.enumerated() where !handler.takesAnyScheme {
                 let schemes = handler.schemes
                 if schemes.isEmpty { context.fail("handler \(index) names no scheme, and is not an interposer") }
@@ -172,7 +142,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("DESC-09", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "DESC-09", level: 1,
+            "Opening and describing the library changes no thread, file descriptor, signal, locale, working folder, umask or environment.",
+            because: "A computer may have a thousand plugins. Reading the descriptor of one must not change the process.",
+            remedy: "Do nothing in constructors and in the entry function. Start in init.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let before = ProcessResources.taken()
             let library = try context.library()
             if let entry = unsafe library.entry {
@@ -183,13 +158,23 @@ extension ConformanceCheck {
             context.fail(after.additions(since: before) + after.losses(since: before))
             context.fail(after.surroundings.changes(since: before.surroundings))
         },
-        ConformanceCheck("DESC-10") { context throws(CheckSkipped) in
+        .should(
+            "DESC-10", level: 1,
+            "Opening and describing the library takes less than 100 ms.",
+            because: "The first load of the scheme waits until both are done.",
+            remedy: "Move tables and look-ups to init, or to the first load."
+        ) { context throws(CheckSkipped) in
             let start = MonotonicTime.now
             _ = try context.description()
             let time = MonotonicTime.now - start
             if time > .milliseconds(100) { context.warn("opening and describing the library took \(ValueFormatting.time(time))") }
         },
-        ConformanceCheck("DESC-11") { context throws(CheckSkipped) in
+        .must(
+            "DESC-11", level: 1,
+            "The plugin returns NULL for an extension that it does not know.",
+            because: "A later host asks for extensions that did not exist when the plugin was built.",
+            remedy: "Compare the identifier with the ones that you know, and return NULL for all others."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             defer { if context.areAllIdle { instance.end() } }
             guard let ask = unsafe instance.plugin.functions.extension else { return }
@@ -201,7 +186,12 @@ extension ConformanceCheck {
                 if !name.hasPrefix("portolan.") { context.fail("it returns a table for '\(name.prefix(40))', which no extension has") }
             }
         },
-        ConformanceCheck("DESC-12") { context throws(CheckSkipped) in
+        .must(
+            "DESC-12", level: 1,
+            "The library links no module of the host, and has no run path into a folder that other users can write to.",
+            because: "The library would load a second host into the process, or code that another user puts into that folder.",
+            remedy: "Use nothing of Portolan except the headers or PortolanPluginKit, and remove -rpath."
+        ) { context throws(CheckSkipped) in
             let file = try ELFFile(at: context.libraryPath())
             for name in file.needed where name.lowercased().hasPrefix("libportolan") && !name.hasPrefix("libPortolanPluginKit") {
                 context.fail("it needs \(name), a module of the host")
@@ -210,7 +200,12 @@ extension ConformanceCheck {
                 if let reason = RPathCheck.objection(to: folder) { context.fail("its run path has '\(folder)', \(reason)") }
             }
         },
-        ConformanceCheck("DESC-13") { context throws(CheckSkipped) in
+        .must(
+            "DESC-13", level: 3,
+            "The library works while a copy of it is open in the same process, and so does the copy.",
+            because: "The host opens a new build while the old one is still running.",
+            remedy: "Keep state in the instance that init returns, not under fixed names in the process."
+        ) { context throws(CheckSkipped) in
             let first = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
             guard let entry = unsafe try ProbedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
+import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
@@ -10,50 +11,15 @@ import PortolanPlugins
     import Musl
 #endif
 
+/// ERR: the errors of failed loads.
 extension RuleCatalogue {
-    static let errors: [ConformanceRule] = [
+    static let errors: [CheckedRule] = [
         .must(
             "ERR-01", level: 2, needs: .fails,
             "If the manifest says that a URL fails with a code, the load fails with that code.",
             because: "Callers branch on codes.",
-            remedy: "Map each cause to the nearest published code. If the manifest is wrong, correct it."),
-        .must(
-            "ERR-02", level: 2, isEnforced: true, needs: .fails,
-            "Each message is one line of UTF-8 with 1 to 4096 bytes.",
-            because: "Programs print messages on terminals and in logs.",
-            remedy: "Quote values, replace control characters, and shorten."),
-        .must(
-            "ERR-03", level: 2, isEnforced: true, needs: .fails,
-            "Each error code is published for plugins, or belongs to the plugin's own domain.",
-            because: "Callers cannot branch on a number that they do not know.",
-            remedy: "Use the nearest published code, or set domain."),
-        .must(
-            "ERR-04", level: 2,
-            "A malformed URL of the plugin's own scheme fails with the code for a bad URL.",
-            because: "The caller must distinguish a typing error from a missing resource.",
-            remedy: "Refuse in make with PORTOLAN_ERROR_BAD_URL."),
-        .must(
-            "ERR-05", level: 2, needs: .fails,
-            "No message contains the user information of the URL.",
-            because: "Otherwise passwords appear in logs.",
-            remedy: "Quote host and path, not request->url."),
-        .must(
-            "ERR-06", level: 2, needs: .any,
-            "The plugin writes nothing to standard output or standard error.",
-            because: "Both belong to the program, whose output may go to another program.",
-            remedy: "Use host->log."),
-        .must(
-            "ERR-07", level: 3, needs: .any,
-            "The plugin never calls exit or abort, and installs no process-wide handler.",
-            because: "The process belongs to another program.",
-            remedy: "Fail the load instead."),
-    ]
-}
-
-/// ERR: the errors of failed loads.
-extension ConformanceCheck {
-    static let errors: [ConformanceCheck] = [
-        ConformanceCheck("ERR-01") { context throws(CheckSkipped) in
+            remedy: "Map each cause to the nearest published code. If the manifest is wrong, correct it."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.fails).filter { !$0.tags.contains(.redirects) }
             guard !loads.isEmpty else { throw CheckSkipped("the manifest names no URL that fails without a redirect") }
@@ -69,23 +35,38 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ERR-02", beside: [.marks]) { record in
-            guard let message = record.failure?.value?.message else { return [] }
-            guard let text = message.text else { return ["the message is \(message.quoted), which is not UTF-8"] }
-            if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it must have 1 to 4096"] }
-            return text.unicodeScalars.contains(where: Text.isBreaking) ? ["the message is not one line: \(message.quoted)"] : []
-        },
-        eachLoad("ERR-03") { record in
-            guard let error = record.failure?.value else { return [] }
-            if error.domain.bytes != nil {
-                return error.domain.text.map(Text.isReverseDNS) == true ? [] : ["the error's domain is \(error.domain.quoted)"]
-            }
-            let isPublished = LoadError.Code.published.contains { $0.code.rawValue == error.code }
-            let isTheHosts =
-                (PORTOLAN_ERROR_PLUGIN_REFUSED.rawValue...PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue).contains(error.code)
-            return isPublished && !isTheHosts ? [] : ["the code \(error.code) is not published for plugins"]
-        },
-        ConformanceCheck("ERR-04") { context throws(CheckSkipped) in
+        .must(
+            "ERR-02", level: 2, isEnforced: true, needs: .fails,
+            "Each message is one line of UTF-8 with 1 to 4096 bytes.",
+            because: "Programs print messages on terminals and in logs.",
+            remedy: "Quote values, replace control characters, and shorten.",
+            check: eachLoad(beside: [.marks]) { record in
+                guard let message = record.failure?.value?.message else { return [] }
+                guard let text = message.text else { return ["the message is \(message.quoted), which is not UTF-8"] }
+                if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it must have 1 to 4096"] }
+                return text.unicodeScalars.contains(where: Text.isBreaking) ? ["the message is not one line: \(message.quoted)"] : []
+            }),
+        .must(
+            "ERR-03", level: 2, isEnforced: true, needs: .fails,
+            "Each error code is published for plugins, or belongs to the plugin's own domain.",
+            because: "Callers cannot branch on a number that they do not know.",
+            remedy: "Use the nearest published code, or set domain.",
+            check: eachLoad { record in
+                guard let error = record.failure?.value else { return [] }
+                if error.domain.bytes != nil {
+                    return error.domain.text.map(Text.isReverseDNS) == true ? [] : ["the error's domain is \(error.domain.quoted)"]
+                }
+                let isPublished = LoadError.Code.published.contains { $0.code.rawValue == error.code }
+                let isTheHosts =
+                    (PORTOLAN_ERROR_PLUGIN_REFUSED.rawValue...PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue).contains(error.code)
+                return isPublished && !isTheHosts ? [] : ["the code \(error.code) is not published for plugins"]
+            }),
+        .must(
+            "ERR-04", level: 2,
+            "A malformed URL of the plugin's own scheme fails with the code for a bad URL.",
+            because: "The caller must distinguish a typing error from a missing resource.",
+            remedy: "Refuse in make with PORTOLAN_ERROR_BAD_URL."
+        ) { context throws(CheckSkipped) in
             let name = LoadError.Code.badURL.description
             let loads = try context.loads(.fails).filter { $0.error == name }
             guard !loads.isEmpty else { throw CheckSkipped("the manifest names no URL that fails with \(name)") }
@@ -102,7 +83,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("ERR-05") { context throws(CheckSkipped) in
+        .must(
+            "ERR-05", level: 2, needs: .fails,
+            "No message contains the user information of the URL.",
+            because: "Otherwise passwords appear in logs.",
+            remedy: "Quote host and path, not request->url."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let (user, password) = CheckContext.wrongCredential
             var judged = 0
@@ -124,7 +110,12 @@ extension ConformanceCheck {
             instance.end()
             if judged == 0 { throw CheckSkipped("no URL of the manifest has a host and fails with a user name before the host") }
         },
-        ConformanceCheck("ERR-06", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "ERR-06", level: 2, needs: .any,
+            "The plugin writes nothing to standard output or standard error.",
+            because: "Both belong to the program, whose output may go to another program.",
+            remedy: "Use host->log.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let loads = try context.loads(.any)
             let written = try OutputCapture.bytes(in: context.temporaryFolder) { () throws(CheckSkipped) in
@@ -141,6 +132,41 @@ extension ConformanceCheck {
             for (name, bytes) in written where !bytes.isEmpty {
                 context.fail("it wrote to standard \(name): '\(Text.oneLine(String(decoding: bytes, as: UTF8.self), limit: 80))'")
             }
+        },
+        .must(
+            "ERR-07", level: 3, needs: .any,
+            "The plugin never calls exit or abort, and installs no process-wide handler.",
+            because: "The process belongs to another program.",
+            remedy: "Fail the load instead.", needsProcess: true
+        ) { context throws(CheckSkipped) in
+            let library = try context.library()
+            _ = FaultInjection.serve(.end, to: library)
+            signal(SIGPIPE, SIG_DFL)
+            let before = ProcessEnvironment.taken()
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                // Methods that may change something use a path that does not exist.
+                for method in ["GET", "JUDGE", "DELETE"] {
+                    for rest in method == "GET"
+                        ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]
+                    {
+                        // `try?` because a text that is no URL never reaches a plugin.
+                        guard var request = try? context.request(load.url + rest) else { continue }
+                        request.method = .init(method) ?? .get
+                        guard let handler = try context.handler(for: request, of: instance) else { continue }
+                        let isOver = try context.isOver(request, handler, CheckContext.script(for: load))
+                        if let function = FaultInjection.triedToEndBy {
+                            return context.fail("\(method) of \(request.url.shortDescription) called \(function)")
+                        }
+                        if !isOver { throw CheckSkipped("\(request.url.shortDescription) was still running after a stop (LIFE-06)") }
+                    }
+                }
+            }
+            let changed = ProcessEnvironment.taken().signals(handledOtherwiseThan: before)
+            if !changed.isEmpty {
+                context.fail("it changed the handlers of the signals \(changed.map(String.init).joined(separator: ", "))")
+            }
+            instance.end()
         },
     ]
 }

@@ -3,6 +3,7 @@
 import CThreadTrace
 import PortolanCore
 import PortolanPlugins
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -10,67 +11,24 @@ import PortolanPlugins
     import Musl
 #endif
 
+/// FAULT: an environment that refuses usual resources.
 extension RuleCatalogue {
-    static let faults: [ConformanceRule] = [
+    static let faults: [CheckedRule] = [
         .must(
             "FAULT-01", level: 4, needs: .succeeds,
             "If any allocation in init or in a load fails, the load fails with an error or gives the right result.",
             because: "Memory often runs out at the worst moment.",
-            remedy: "Check the result of malloc."),
+            remedy: "Check the result of malloc.", needsProcess: true,
+            check: refused(.memory, "allocation") { file in
+                let language = file.hasSwift ? "Swift" : file.hasRust ? "Rust" : nil
+                return language.map { "the library contains \($0), whose runtime ends the process when there is no memory" }
+            }),
         .must(
             "FAULT-02", level: 4, needs: .succeeds,
             "If no file descriptor is free, the load fails with an error or gives the right result.",
             because: "Servers run close to their limits.",
-            remedy: "Check the results of open and socket."),
-        .must(
-            "FAULT-03", level: 4, needs: .succeeds,
-            "If no thread can be created, the load fails with an error or gives the right result.",
-            because: "Containers have limits.",
-            remedy: "Check the result of pthread_create."),
-        .must(
-            "FAULT-04", level: 4, needs: .succeeds,
-            "If signals interrupt system calls all the time, the load gives the right result.",
-            because: "Profilers and terminals send signals.",
-            remedy: "Repeat the call on EINTR."),
-        .must(
-            "FAULT-05", level: 4, needs: .succeeds,
-            "Writing to a closed pipe or socket does not kill the host.",
-            because: "By default, SIGPIPE ends a process.",
-            remedy: "Use MSG_NOSIGNAL."),
-        .must(
-            "FAULT-06", level: 4, needs: .succeeds,
-            "If the temporary folder is full, the load fails with an error or gives the right result.",
-            because: "Disks become full.",
-            remedy: "Check the results of write and close."),
-        .must(
-            "FAULT-07", level: 4, needs: .any,
-            "If any function of the host refuses once, the load fails with an error or gives the right result.",
-            because: "Hosts have limits, too.",
-            remedy: "Check the result of each call."),
-    ]
-}
-
-/// FAULT, and SEC-04: an environment that refuses usual resources.
-extension ConformanceCheck {
-    static let faults: [ConformanceCheck] = [
-        ConformanceCheck("SEC-04", needsProcess: true) { context throws(CheckSkipped) in
-            let names = ["HOME", "TMPDIR", "LC_ALL", "LANG", "PATH", "LD_LIBRARY_PATH"]
-            let hostile = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
-            let before = names.map { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
-            let usual = try context.results()
-            func set(_ values: [String?]) {
-                for (name, value) in zip(names, values) {
-                    if let value { unsafe setenv(name, value, 1) } else { unsafe unsetenv(name) }
-                }
-            }
-            set(hostile)
-            defer { set(before) }
-            let found = try context.results()
-            for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
-                context.fail("'\(load.url)' gave \(found[index].words) in a hostile environment, but \(usual[index].words) otherwise")
-            }
-        },
-        ConformanceCheck("FAULT-02", needsProcess: true) { context throws(CheckSkipped) in
+            remedy: "Check the results of open and socket.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.succeeds)
             let alone = try loads.map { load throws(CheckSkipped) in
@@ -106,7 +64,18 @@ extension ConformanceCheck {
             for (load, words) in differing where !context.varies(load) { context.fail("'\(load.url)' \(words)") }
             if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("FAULT-04", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "FAULT-03", level: 4, needs: .succeeds,
+            "If no thread can be created, the load fails with an error or gives the right result.",
+            because: "Containers have limits.",
+            remedy: "Check the result of pthread_create.", needsProcess: true,
+            check: refused(.threads, "thread") { _ in nil }),
+        .must(
+            "FAULT-04", level: 4, needs: .succeeds,
+            "If signals interrupt system calls all the time, the load gives the right result.",
+            because: "Profilers and terminals send signals.",
+            remedy: "Repeat the call on EINTR.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let usual = try context.results()
             // No SA_RESTART: each millisecond, blocking calls return EINTR on every thread except these two and the
             // first, which does nothing.
@@ -147,12 +116,108 @@ extension ConformanceCheck {
                 }
             }
         },
+        .must(
+            "FAULT-05", level: 4, needs: .succeeds,
+            "Writing to a closed pipe or socket does not kill the host.",
+            because: "By default, SIGPIPE ends a process.",
+            remedy: "Use MSG_NOSIGNAL.", needsProcess: true
+        ) { context throws(CheckSkipped) in
+            // The default disposition, as in a program without sockets (`signal(7)`): SIGPIPE ends it. The load's
+            // thread blocks the signal; the thread of a stop need not.
+            signal(SIGPIPE, SIG_DFL)
+            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
+                for stops in [false, true] {
+                    let before = Set(ProcessResources.descriptors().keys)
+                    let closed = Mutex(false)
+                    let slot = Mutex<ProbedLoad?>(nil)
+                    let (request, plain) = try context.scene(load)
+                    var script = plain
+                    script.whileDelivering = { index, call in
+                        guard index == 0 else { return }
+                        for number in ProcessResources.descriptors().keys where !before.contains(number) {
+                            if shutdown(number, Int32(SHUT_RDWR)) == 0 { closed.withLock { $0 = true } }
+                        }
+                        if stops, !call.isEnd, let made = slot.withLock(\.self) { stopElsewhere(made) }
+                    }
+                    let made = try context.make(request, of: instance, script)
+                    slot.withLock { $0 = made }
+                    defer { slot.withLock { $0 = nil } }
+                    try made.start()
+                    guard context.settled(made, within: context.patience) != nil else {
+                        return context.fail("'\(load.url)' did not end when its sockets had been shut down")
+                    }
+                    guard closed.withLock(\.self) else { throw CheckSkipped.other("'\(load.url)' has no socket open at its first event") }
+                }
+            }
+        },
+        .must(
+            "FAULT-06", level: 4, needs: .succeeds,
+            "If the temporary folder is full, the load fails with an error or gives the right result.",
+            because: "Disks become full.",
+            remedy: "Check the results of write and close.", needsProcess: true
+        ) { context throws(CheckSkipped) in
+            // No file may grow: write(2) returns EFBIG, as it returns ENOSPC on a full disk.
+            var (action, old) = (sigaction(), sigaction())
+            unsafe action.__sigaction_handler.sa_handler = SIG_IGN
+            var (none, limit) = (rlimit(), rlimit())
+            let file = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            guard unsafe sigaction(SIGXFSZ, &action, &old) == 0, unsafe getrlimit(file, &limit) == 0 else {
+                throw CheckSkipped("the limit of files can't be read")
+            }
+            defer { unsafe sigaction(SIGXFSZ, &old, nil) }
+            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
+                let (request, script) = try context.scene(load)
+                let alone = LoadResult(try context.perform(request, of: instance, script))
+                none = limit
+                none.rlim_cur = 0
+                guard unsafe setrlimit(file, &none) == 0 else { throw CheckSkipped("the limit of files can't be set") }
+                defer { _ = unsafe setrlimit(file, &limit) }
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end when no file could grow")
+                }
+                context.expect(record, alone, load, "when no file can grow")
+            }
+        },
+        .must(
+            "FAULT-07", level: 4, needs: .any,
+            "If any function of the host refuses once, the load fails with an error or gives the right result.",
+            because: "Hosts have limits, too.",
+            remedy: "Check the result of each call."
+        ) { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            let scenes = try context.loads(.any).map { load throws(CheckSkipped) in (load, try context.scene(load)) }
+            let full = try context.instance(of: plugin)
+            let usual = try scenes.map { _, scene throws(CheckSkipped) in LoadResult(try context.perform(scene.0, of: full, scene.1)) }
+            full.end()
+            let all = TestHost.allExtensions
+            // A host without each of the extensions, a host without any, and a host that has no more watches.
+            for offered in all.map({ all.subtracting([$0]) }) + [[], all] {
+                let start = try ProbedInstance.start(plugin, context.configuration(), offering: offered, on: context.instanceContext)
+                guard case .started(let instance) = start else { continue }
+                let words =
+                    offered == all
+                    ? "when nothing can be watched"
+                    : "with a host that offers \(offered.sorted().first.map { "only \($0)" } ?? "no extension")"
+                for (index, (load, scene)) in scenes.enumerated() {
+                    // A handler that refuses the request then has responded correctly.
+                    guard try context.handler(for: scene.0, of: instance) != nil else { continue }
+                    var script = scene.1
+                    script.refusesWatches = offered == all
+                    guard let record = try context.settled(scene.0, of: instance, script) else {
+                        context.fail("'\(load.url)' did not end \(words)")
+                        continue
+                    }
+                    context.expect(record, usual[index], load, words)
+                }
+                if context.areAllIdle { instance.end() }
+            }
+        },
     ]
 }
 
 extension CheckContext {
     /// The result of each load that succeeds, all in one new instance.
-    fileprivate func results() throws(CheckSkipped) -> [LoadResult] {
+    func results() throws(CheckSkipped) -> [LoadResult] {
         let instance = try instance()
         var results: [LoadResult] = []
         for load in try loads(.succeeds) {

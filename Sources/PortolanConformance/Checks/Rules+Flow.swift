@@ -9,73 +9,38 @@ import PortolanPlugins
     import Musl
 #endif
 
+/// FLOW: a reader that has no room, and a reader that stops early.
 extension RuleCatalogue {
-    static let flow: [ConformanceRule] = [
+    static let flow: [CheckedRule] = [
         .must(
             "FLOW-01", level: 3, isEnforced: true, needs: .succeeds,
             "After a client call returns PORTOLAN_PAUSE, the load delivers nothing until resume.",
             because: "The reader has no room for more data.",
-            remedy: "Keep a flag, and check it before each delivery."),
+            remedy: "Keep a flag, and check it before each delivery.",
+            check: paused { $0 != .finish }),
         .must(
             "FLOW-02", level: 3, needs: .succeeds,
             "With a pause at every delivery, no byte is lost or repeated.",
             because: "The client has taken the bytes for which it returns PORTOLAN_PAUSE.",
-            remedy: "After resume, continue behind those bytes."),
+            remedy: "After resume, continue behind those bytes.",
+            check: compared("a pause at each delivery", { $0.pauses = .each }, with: { _ in })),
         .must(
             "FLOW-03", level: 3, needs: .succeeds,
             "An immediate resume and a late resume give the same bytes.",
             because: "Some readers are fast, and some are slow.",
-            remedy: "Wait for resume, not for a time."),
+            remedy: "Wait for resume, not for a time.",
+            check: compared(
+                "pauses of 300 ms",
+                { script in
+                    script.pauses = .each
+                    script.pauseTime = .milliseconds(300)
+                }, with: { $0.pauses = .each }, blocking: .milliseconds(60))),
         .must(
             "FLOW-04", level: 3, needs: .succeeds,
             "A resume without a pause does nothing.",
             because: "A resume may arrive while the load is ending.",
-            remedy: "Deliver only data that is waiting."),
-        .must(
-            "FLOW-05", level: 3, needs: .succeeds,
-            "A stop during a pause ends the load without another event.",
-            because: "The caller wants no more events.",
-            remedy: "Deliver nothing from stop."),
-        .must(
-            "FLOW-06", level: 3, isEnforced: true, needs: .succeeds,
-            "After a client call returns PORTOLAN_STOPPED, the load delivers nothing more.",
-            because: "The caller does not want the rest.",
-            remedy: "Return as soon as you get PORTOLAN_STOPPED."),
-        .must(
-            "FLOW-07", level: 3, isEnforced: true, needs: .succeeds,
-            "A paused load does not call did_finish.",
-            because: "did_finish would overtake bytes that wait.",
-            remedy: "Call did_finish after resume."),
-        .must(
-            "FLOW-08", level: 4, needs: .large,
-            "Memory stays bounded while a load with a large body is paused.",
-            because: "A slow reader must not fill the computer's memory.",
-            remedy: "Stop reading from the source while the load is paused."),
-        .must(
-            "FLOW-09", level: 4, needs: .succeeds,
-            "A paused load uses no processor time.",
-            because: "A loop that polls drains the battery.",
-            remedy: "Wait for resume."),
-        .must(
-            "FLOW-10", level: 3, needs: .succeeds,
-            "A paused load does not block another load.",
-            because: "The readers of two loads are independent.",
-            remedy: "Share no queue or lock between loads."),
-    ]
-}
-
-/// FLOW: a reader that has no room, and a reader that stops early.
-extension ConformanceCheck {
-    static let flow: [ConformanceCheck] = [
-        paused("FLOW-01") { $0 != .finish },
-        compared("FLOW-02", "a pause at each delivery", { $0.pauses = .each }, with: { _ in }),
-        compared(
-            "FLOW-03", "pauses of 300 ms",
-            { script in
-                script.pauses = .each
-                script.pauseTime = .milliseconds(300)
-            }, with: { $0.pauses = .each }, blocking: .milliseconds(60)),
-        ConformanceCheck("FLOW-04") { context throws(CheckSkipped) in
+            remedy: "Deliver only data that is waiting."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.scene(load)
                 // A load that waits for something else is one that can be resumed without a reason.
@@ -94,7 +59,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("FLOW-05") { context throws(CheckSkipped) in
+        .must(
+            "FLOW-05", level: 3, needs: .succeeds,
+            "A stop during a pause ends the load without another event.",
+            because: "The caller wants no more events.",
+            remedy: "Deliver nothing from stop."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
                 let made = try context.held(request, of: instance, load)
                 made.stop()
@@ -107,7 +77,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("FLOW-06") { context throws(CheckSkipped) in
+        .must(
+            "FLOW-06", level: 3, isEnforced: true, needs: .succeeds,
+            "After a client call returns PORTOLAN_STOPPED, the load delivers nothing more.",
+            because: "The caller does not want the rest.",
+            remedy: "Return as soon as you get PORTOLAN_STOPPED."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.scene(load)
                 script.takesRedirects = false
@@ -122,8 +97,18 @@ extension ConformanceCheck {
                 }
             }
         },
-        paused("FLOW-07") { $0 == .finish },
-        ConformanceCheck("FLOW-08", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "FLOW-07", level: 3, isEnforced: true, needs: .succeeds,
+            "A paused load does not call did_finish.",
+            because: "did_finish would overtake bytes that wait.",
+            remedy: "Call did_finish after resume.",
+            check: paused { $0 == .finish }),
+        .must(
+            "FLOW-08", level: 4, needs: .large,
+            "Memory stays bounded while a load with a large body is paused.",
+            because: "A slow reader must not fill the computer's memory.",
+            remedy: "Stop reading from the source while the load is paused.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 try context.eachHeld(request, of: instance, load) {
                     let before = ProcessResources.residentBytes()
@@ -133,7 +118,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("FLOW-09", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "FLOW-09", level: 4, needs: .succeeds,
+            "A paused load uses no processor time.",
+            because: "A loop that polls drains the battery.",
+            remedy: "Wait for resume.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 try context.eachHeld(request, of: instance, load) {
                     let time = ProcessResources.processorTimeAtRest()
@@ -143,7 +133,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("FLOW-10") { context throws(CheckSkipped) in
+        .must(
+            "FLOW-10", level: 3, needs: .succeeds,
+            "A paused load does not block another load.",
+            because: "The readers of two loads are independent.",
+            remedy: "Share no queue or lock between loads."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
                 let known = try context.known(load, request, of: instance)
                 let made = try context.held(request, of: instance, load)
@@ -156,8 +151,8 @@ extension ConformanceCheck {
     ]
 
     /// Pauses each delivery, and looks for deliveries during a pause.
-    private static func paused(_ id: String, _ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+    private static func paused(_ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
             try context.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 var (request, script) = try context.scene(load)
@@ -179,10 +174,10 @@ extension ConformanceCheck {
     /// - Parameter time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips
     ///   blocking loads.
     private static func compared(
-        _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
+        _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
         with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
-    ) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds, isBlocking: time == nil ? false : nil) { load, request, instance throws(CheckSkipped) in
                 var (script, plain) = (CheckContext.script(for: load), CheckContext.script(for: load))
                 usual(&plain)

@@ -4,77 +4,62 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
+/// FUZZ: random requests, schedules and settings.
 extension RuleCatalogue {
-    static let fuzzing: [ConformanceRule] = [
+    static let fuzzing: [CheckedRule] = [
         .must(
             "FUZZ-01", level: 4,
             "Random URLs with the plugin's schemes do no harm.",
             because: "URLs come from unknown sources.",
-            remedy: "Check each length and each digit."),
+            remedy: "Check each length and each digit.",
+            check: fuzzed(count: 1000) { context, load, random in
+                // Half of the requests use a host that the plugin knows, so that it examines the path.
+                if random.next() % 2 == 0, let known = Request.parsed(load.url) {
+                    let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
+                    return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
+                }
+                let scheme = random.element(of: context.schemes)
+                let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
+                return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
+            }),
         .must(
             "FUZZ-02", level: 4, needs: .any,
             "Mutated URLs of the conformance section do no harm.",
             because: "Mutated URLs reach deeper into the code than random ones.",
-            remedy: "Check every value that you compute from the URL."),
+            remedy: "Check every value that you compute from the URL.",
+            check: fuzzed(count: 400) { _, load, random in
+                Request.parsed(random.mutation(of: load.url))
+            }),
         .must(
             "FUZZ-03", level: 4, needs: .any,
             "Random methods, fields and properties do no harm.",
             because: "Callers pass on values that they received from others.",
-            remedy: "Check each value before you use it."),
+            remedy: "Check each value before you use it.",
+            check: fuzzed(count: 300) { _, load, random in
+                guard var request = Request.parsed(load.url) else { return nil }
+                let method = random.next() % 2 == 0 ? random.element(of: safeMethods) : random.token(1 + random.length(upTo: 12))
+                if let method = HTTPRequest.Method(method) { request.method = method }
+                for _ in 0..<random.next() % 20 {
+                    let name = random.next() % 2 == 0 ? random.element(of: knownNames) : random.token(1 + random.length(upTo: 8))
+                    if let name = HTTPField.Name(name) { request.fields[name] = random.token(random.length(upTo: 14)) }
+                }
+                for _ in 0..<random.next() % 8 {
+                    let bytes = (0..<random.length(upTo: 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                    let values: [PropertyValue] = [
+                        .text(random.token(random.length(upTo: 12))), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
+                        .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
+                    ]
+                    request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
+                        random.element(of: values)
+                }
+                return request
+            }),
         .must(
             "FUZZ-04", level: 4, needs: .succeeds,
             "Pauses, resumes, stops and responses to challenges in random order do no harm.",
             because: "Every day, events come in an order that nobody expected.",
-            remedy: "Write the load as a state machine."),
-        .must(
-            "FUZZ-05", level: 4,
-            "Random configurations do no harm.",
-            because: "People write configurations by hand.",
-            remedy: "Check kinds and limits in init."),
-        .must(
-            "FUZZ-06", level: 4, needs: .any,
-            "Random bytes from a nested load or in an upload do no harm.",
-            because: "The bytes come from unknown sources.",
-            remedy: "Use lengths when you parse."),
-    ]
-}
-
-/// FUZZ: random requests, schedules and settings.
-extension ConformanceCheck {
-    static let fuzzing: [ConformanceCheck] = [
-        fuzzed("FUZZ-01", count: 1000) { context, load, random in
-            // Half of the requests use a host that the plugin knows, so that it examines the path.
-            if random.next() % 2 == 0, let known = Request.parsed(load.url) {
-                let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
-                return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
-            }
-            let scheme = random.element(of: context.schemes)
-            let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
-            return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
-        },
-        fuzzed("FUZZ-02", count: 400) { _, load, random in
-            Request.parsed(random.mutation(of: load.url))
-        },
-        fuzzed("FUZZ-03", count: 300) { _, load, random in
-            guard var request = Request.parsed(load.url) else { return nil }
-            let method = random.next() % 2 == 0 ? random.element(of: safeMethods) : random.token(1 + random.length(upTo: 12))
-            if let method = HTTPRequest.Method(method) { request.method = method }
-            for _ in 0..<random.next() % 20 {
-                let name = random.next() % 2 == 0 ? random.element(of: knownNames) : random.token(1 + random.length(upTo: 8))
-                if let name = HTTPField.Name(name) { request.fields[name] = random.token(random.length(upTo: 14)) }
-            }
-            for _ in 0..<random.next() % 8 {
-                let bytes = (0..<random.length(upTo: 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-                let values: [PropertyValue] = [
-                    .text(random.token(random.length(upTo: 12))), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
-                    .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
-                ]
-                request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
-                    random.element(of: values)
-            }
-            return request
-        },
-        ConformanceCheck("FUZZ-04") { context throws(CheckSkipped) in
+            remedy: "Write the load as a state machine."
+        ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             try context.eachLoad(.any, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 for _ in 0..<40 {
@@ -95,7 +80,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("FUZZ-05") { context throws(CheckSkipped) in
+        .must(
+            "FUZZ-05", level: 4,
+            "Random configurations do no harm.",
+            because: "People write configurations by hand.",
+            remedy: "Check kinds and limits in init."
+        ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             let plugin = try context.plugin()
             for round in 0...60 {
@@ -115,7 +105,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("FUZZ-06") { context throws(CheckSkipped) in
+        .must(
+            "FUZZ-06", level: 4, needs: .any,
+            "Random bytes from a nested load or in an upload do no harm.",
+            because: "The bytes come from unknown sources.",
+            remedy: "Use lengths when you parse."
+        ) { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             func bytes() -> [UInt8] {
                 (0..<1 << (random.next() % 13)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -156,9 +151,9 @@ extension ConformanceCheck {
 
     /// Makes loads of random requests, starts some of them, and stops those that do not end.
     private static func fuzzed(
-        _ id: String, count: Int, _ request: @escaping @Sendable (CheckContext, ConformanceLoad, inout SplitMix) -> Request?
-    ) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+        count: Int, _ request: @escaping @Sendable (CheckContext, ConformanceLoad, inout SplitMix) -> Request?
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             var random = SplitMix(seed: context.seed)
             let loads = try context.loads(.any)
             let instance = try context.instance()

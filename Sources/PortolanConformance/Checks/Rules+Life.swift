@@ -4,75 +4,15 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+/// LIFE: from the creation of a load to its destruction.
 extension RuleCatalogue {
-    static let life: [ConformanceRule] = [
+    static let life: [CheckedRule] = [
         .must(
             "LIFE-01", level: 2, isEnforced: true, needs: .any,
             "make emits no event.",
             because: "Nothing receives events before the load has started.",
-            remedy: "Keep what make finds, and report it after the load has started. Or refuse the request."),
-        .must(
-            "LIFE-02", level: 2, needs: .any,
-            "Every load of a URL of the conformance section ends within its time limit.",
-            because: "If a load does not end, the program waits forever.",
-            remedy: "End each path with did_finish, did_fail or a redirect."),
-        .must(
-            "LIFE-03", level: 2, needs: .any,
-            "start, resume, woken and answered of an event-driven load return within 50 ms.",
-            because: "These functions run on threads that other loads need.",
-            remedy: "Do slow work on a thread of your own and call wake, or write a blocking load."),
-        .must(
-            "LIFE-04", level: 3, isEnforced: true, needs: .any,
-            "A load that is stopped before its start never emits an event.",
-            because: "The caller already knows that the load is over.",
-            remedy: "Do no work before run or start is called."),
-        .must(
-            "LIFE-05", level: 3, needs: .succeeds,
-            "A stop that arrives while run is about to return does no harm.",
-            because: "The host cannot know that run is about to return.",
-            remedy: "Keep the memory that stop uses until destroy."),
-        .must(
-            "LIFE-06", level: 3, needs: .hangs,
-            "If run waits in a system call, a stop ends that wait.",
-            because: "The thread belongs to the host, which has only a few.",
-            remedy: "Provide a stop function that shuts the socket down or writes to a pipe."),
-        .must(
-            "LIFE-07", level: 3, needs: .any,
-            "destroy without a start, destroy right after a stop, and a make that refuses each leave nothing behind.",
-            because: "Callers often cancel a load early.",
-            remedy: "Free everything in destroy and nowhere else, whatever happened before."),
-        .must(
-            "LIFE-08", level: 3, needs: .succeeds,
-            "The load does not use the request, the stored response or the client after destroy has returned.",
-            because: "The host reuses their memory for the next load.",
-            remedy: "In destroy, join every thread that uses them."),
-        .must(
-            "LIFE-09", level: 3, needs: .succeeds,
-            "A second load of the same URL, made while the first runs, does not depend on the first.",
-            because: "Two parts of a program may load the same URL.",
-            remedy: "Keep the state of a load in that load."),
-        .must(
-            "LIFE-10", level: 2, needs: .succeeds,
-            "If a load has ended, the next load of the same URL has the same result.",
-            because: "Only the next load shows what an earlier load left behind.",
-            remedy: "Reset what a load used, or do not keep it."),
-        .must(
-            "LIFE-11", level: 3, needs: .succeeds,
-            "destroy returns within a second. After that, no thread of the load can call the client.",
-            because: "The host then frees the client.",
-            remedy: "Wake and join the load's threads in destroy. Do not wait for a peer."),
-        .must(
-            "LIFE-12", level: 3, needs: .any,
-            "The plugin writes to no const argument: not to a request or what it points to, and not to the configuration of init.",
-            because: "The host and other loads read the same memory.",
-            remedy: "Copy what you want to change."),
-    ]
-}
-
-/// LIFE: from the creation of a load to its destruction.
-extension ConformanceCheck {
-    static let life: [ConformanceCheck] = [
-        ConformanceCheck("LIFE-01") { context throws(CheckSkipped) in
+            remedy: "Keep what make finds, and report it after the load has started. Or refuse the request."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 let made = try context.make(context.request(load.url), of: instance)
@@ -84,7 +24,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-02") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-02", level: 2, needs: .any,
+            "Every load of a URL of the conformance section ends within its time limit.",
+            because: "If a load does not end, the program waits forever.",
+            remedy: "End each path with did_finish, did_fail or a redirect."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
                 let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
@@ -95,7 +40,12 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("LIFE-03") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-03", level: 2, needs: .any,
+            "start, resume, woken and answered of an event-driven load return within 50 ms.",
+            because: "These functions run on threads that other loads need.",
+            remedy: "Do slow work on a thread of your own and call wake, or write a blocking load."
+        ) { context throws(CheckSkipped) in
             var seen = false
             func look(_ load: ConformanceLoad, _ record: LoadRecord) {
                 for turn in record.turnTimes where turn.function != .run {
@@ -116,7 +66,12 @@ extension ConformanceCheck {
             }
             if !seen { throw CheckSkipped("it does not apply: every load of the manifest blocks") }
         },
-        ConformanceCheck("LIFE-04") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-04", level: 3, isEnforced: true, needs: .any,
+            "A load that is stopped before its start never emits an event.",
+            because: "The caller already knows that the load is over.",
+            remedy: "Do no work before run or start is called."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 let made = try context.make(context.request(load.url), of: instance)
@@ -130,7 +85,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-05") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-05", level: 3, needs: .succeeds,
+            "A stop that arrives while run is about to return does no harm.",
+            because: "The host cannot know that run is about to return.",
+            remedy: "Keep the memory that stop uses until destroy."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             var isJudged = false
             for load in try context.loads(.succeeds) {
@@ -168,7 +128,12 @@ extension ConformanceCheck {
             instance.end()
             if !isJudged { throw CheckSkipped("it does not apply: its loads do not block") }
         },
-        ConformanceCheck("LIFE-06") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-06", level: 3, needs: .hangs,
+            "If run waits in a system call, a stop ends that wait.",
+            because: "The thread belongs to the host, which has only a few.",
+            remedy: "Provide a stop function that shuts the socket down or writes to a pipe."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.hangs) {
                 let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
@@ -183,7 +148,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("LIFE-07", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "LIFE-07", level: 3, needs: .any,
+            "destroy without a start, destroy right after a stop, and a make that refuses each leave nothing behind.",
+            because: "Callers often cancel a load early.",
+            remedy: "Free everything in destroy and nowhere else, whatever happened before.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
             let requests = try loads.map { load throws(CheckSkipped) in (try context.request(load.url), CheckContext.script(for: load)) }
@@ -246,7 +216,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-08") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-08", level: 3, needs: .succeeds,
+            "The load does not use the request, the stored response or the client after destroy has returned.",
+            because: "The host reuses their memory for the next load.",
+            remedy: "In destroy, join every thread that uses them."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.succeeds)
             for isStopped in [false, true] {
@@ -271,7 +246,12 @@ extension ConformanceCheck {
             Polling.watch(.milliseconds(100))
             instance.end()
         },
-        ConformanceCheck("LIFE-09") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-09", level: 3, needs: .succeeds,
+            "A second load of the same URL, made while the first runs, does not depend on the first.",
+            because: "Two parts of a program may load the same URL.",
+            remedy: "Keep the state of a load in that load."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.succeeds) {
                 let request = try context.request(load.url)
@@ -304,7 +284,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-10") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-10", level: 2, needs: .succeeds,
+            "If a load has ended, the next load of the same URL has the same result.",
+            because: "Only the next load shows what an earlier load left behind.",
+            remedy: "Reset what a load used, or do not keep it."
+        ) { context throws(CheckSkipped) in
             let stable = try context.loads(.succeeds).filter { $0.sha256 != nil }
             guard !stable.isEmpty else { throw CheckSkipped("the manifest states no digest, so no URL is known to be stable") }
             let instance = try context.instance()
@@ -334,7 +319,12 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("LIFE-11") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-11", level: 3, needs: .succeeds,
+            "destroy returns within a second. After that, no thread of the load can call the client.",
+            because: "The host then frees the client.",
+            remedy: "Wake and join the load's threads in destroy. Do not wait for a peer."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
@@ -363,7 +353,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-12") { context throws(CheckSkipped) in
+        .must(
+            "LIFE-12", level: 3, needs: .any,
+            "The plugin writes to no const argument: not to a request or what it points to, and not to the configuration of init.",
+            because: "The host and other loads read the same memory.",
+            remedy: "Copy what you want to change."
+        ) { context throws(CheckSkipped) in
             // A write crashes, and that is the verdict, unless a handler of SIGSEGV lets the plugin continue.
             context.argumentMemory = .readOnly
             defer { context.fail(context.instanceContext.changes.all.map { "\($0) was written to, or made writable" }) }

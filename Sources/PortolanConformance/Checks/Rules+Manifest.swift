@@ -3,43 +3,71 @@
 import PortolanCore
 import PortolanPlugins
 
+/// MANIF: what a manifest declares about its library.
 extension RuleCatalogue {
-    static let manifests: [ConformanceRule] = [
+    static let manifests: [CheckedRule] = [
         .must(
             "MANIF-01", level: 1, isEnforced: true,
             "The manifest is valid according to the published schema. An error states line and column.",
             because: "The host must know a plugin without opening its library.",
-            remedy: "Name the schema in \"$schema\", and let an editor check it."),
+            remedy: "Name the schema in \"$schema\", and let an editor check it."
+        ) { context throws(CheckSkipped) in
+            guard let problem = context.target.problem else {
+                _ = try context.manifest()
+                return
+            }
+            guard problem.rule == .manifestIsValid else { throw CheckSkipped("its binding is wrong (MANIF-07)") }
+            context.fail(problem.place + problem.detail)
+        },
         .must(
             "MANIF-02", level: 1, isEnforced: true,
             "Identifier and schemes are the same as in the library's descriptor.",
             because: "The host finds a plugin by its manifest only.",
-            remedy: "Make them the same."),
+            remedy: "Make them the same.",
+            check: opened("MANIF-02")),
         .must(
             "MANIF-03", level: 1, isEnforced: true,
             "The library is inside the manifest's folder, unless it is a system library that a binding names.",
             because: "In another folder, other users may change it.",
-            remedy: "Give a relative path without '..'."),
+            remedy: "Give a relative path without '..'.",
+            check: opened("MANIF-03")),
         .must(
             "MANIF-04", level: 1, isEnforced: true,
             "If the manifest states a digest, it is the digest of the library.",
             because: "A library with another digest is not the intended one.",
-            remedy: "Write the digest of the library that you ship."),
+            remedy: "Write the digest of the library that you ship.",
+            check: opened("MANIF-04")),
         .must(
             "MANIF-05", level: 1,
             "The manifest has a conformance section with at least one URL that succeeds and one that fails.",
             because: "Without examples, nobody can test the plugin.",
-            remedy: "List URLs and their expected results."),
+            remedy: "List URLs and their expected results."
+        ) { context throws(CheckSkipped) in
+            _ = try context.manifest()
+            let loads = context.target.loads
+            if !loads.contains(where: { $0.error == nil && !$0.tags.contains(.hangs) }) {
+                context.fail("the manifest names no URL that succeeds")
+            }
+            if !loads.contains(where: { $0.error != nil }) { context.fail("the manifest names no URL that fails") }
+        },
         .must(
             "MANIF-06", level: 1, isEnforced: true,
             "The range of host versions contains this host.",
             because: "The plugin was not made for this host.",
-            remedy: "Widen hostVersions after you have tested the plugin."),
+            remedy: "Widen hostVersions after you have tested the plugin.",
+            check: opened("MANIF-06")),
         .must(
             "MANIF-07", level: 1, isEnforced: true,
             "The symbols of a binding exist, its steps have the right types, and each step leads to the clean-up.",
             because: "A wrong signature overwrites memory.",
-            remedy: "Compare the binding with the library's header."),
+            remedy: "Compare the binding with the library's header."
+        ) { context throws(CheckSkipped) in
+            if let problem = context.target.problem, problem.rule == .bindingIsSound { return context.fail(problem.place + problem.detail) }
+            guard try context.manifest().manifest.bindsLibrary else {
+                throw CheckSkipped("it does not apply: the manifest binds no library")
+            }
+            try checkOpening(context, "MANIF-07")
+        },
         .must(
             "MANIF-08", level: 3, awaits: .isolation,
             "The manifest requests every permission that the plugin uses, and should request no other.",
@@ -49,51 +77,20 @@ extension RuleCatalogue {
             "MANIF-09", level: 1, isEnforced: true,
             "Only root and the user can change the manifest and the library.",
             because: "The code of the library runs in the process.",
-            remedy: "Remove the write permission of group and others."),
+            remedy: "Remove the write permission of group and others."
+        ) { context throws(CheckSkipped) in
+            context.fail(try context.manifest().objectionsToFiles.map { "\($0.path): \($0.detail)" })
+        },
         .must(
             "MANIF-10", level: 1, isEnforced: true,
             "No other plugin in the searched folders has the same identifier.",
             because: "One plugin would hide the other.",
             remedy: "Choose an identifier under your own domain."),
     ]
-}
-
-/// MANIF: what a manifest declares about its library.
-extension ConformanceCheck {
-    static let manifest: [ConformanceCheck] = [
-        ConformanceCheck("MANIF-01") { context throws(CheckSkipped) in
-            guard let problem = context.target.problem else {
-                _ = try context.manifest()
-                return
-            }
-            guard problem.rule == .manifestIsValid else { throw CheckSkipped("its binding is wrong (MANIF-07)") }
-            context.fail(problem.place + problem.detail)
-        },
-        opened("MANIF-02"), opened("MANIF-03"), opened("MANIF-04"),
-        ConformanceCheck("MANIF-05") { context throws(CheckSkipped) in
-            _ = try context.manifest()
-            let loads = context.target.loads
-            if !loads.contains(where: { $0.error == nil && !$0.tags.contains(.hangs) }) {
-                context.fail("the manifest names no URL that succeeds")
-            }
-            if !loads.contains(where: { $0.error != nil }) { context.fail("the manifest names no URL that fails") }
-        },
-        opened("MANIF-06"),
-        ConformanceCheck("MANIF-07") { context throws(CheckSkipped) in
-            if let problem = context.target.problem, problem.rule == .bindingIsSound { return context.fail(problem.place + problem.detail) }
-            guard try context.manifest().manifest.bindsLibrary else {
-                throw CheckSkipped("it does not apply: the manifest binds no library")
-            }
-            try checkOpening(context, "MANIF-07")
-        },
-        ConformanceCheck("MANIF-09") { context throws(CheckSkipped) in
-            context.fail(try context.manifest().objectionsToFiles.map { "\($0.path): \($0.detail)" })
-        },
-    ]
 
     /// Opens the plugin as a host does, and checks whether this rule refuses it.
-    private static func opened(_ id: String) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in try checkOpening(context, id) }
+    private static func opened(_ id: String) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in try checkOpening(context, id) }
     }
 
     private static func checkOpening(_ context: CheckContext, _ id: String) throws(CheckSkipped) {

@@ -4,13 +4,17 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
+/// Rules about single loads and their callers: REDIR, PROP and CACHE.
 extension RuleCatalogue {
-    static let caching: [ConformanceRule] = [
+    static let caching: [CheckedRule] = [
         .must(
             "CACHE-01", level: 2, isEnforced: true, needs: .succeeds,
             "The storage policy is one of the published values.",
             because: "With an unknown value, a secret could be stored.",
-            remedy: "Use a value of portolan_storage."),
+            remedy: "Use a value of portolan_storage.",
+            check: eachLoad { record in
+                record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
+            }),
         .must(
             "CACHE-02", level: 3, isEnforced: true, awaits: .cache,
             "A stored response that make received is either confirmed or replaced, never both.",
@@ -37,15 +41,26 @@ extension RuleCatalogue {
             because: "Otherwise the caller gets old bytes.",
             remedy: "Compare the validator."),
     ]
-}
 
-extension RuleCatalogue {
-    static let properties: [ConformanceRule] = [
+    static let properties: [CheckedRule] = [
         .must(
             "PROP-01", level: 2, needs: .redirects,
             "If the plugin re-issues a request, it keeps the properties that it does not know.",
             because: "Those properties belong to another handler.",
-            remedy: "Set only your own properties in portolan_change."),
+            remedy: "Set only your own properties in portolan_change."
+        ) { context throws(CheckSkipped) in
+            let name = "org.example.judge.unknown"
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                var request = request
+                request.properties[name] = .text("kept")
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
+                _ = try record.placeOfRedirect(load)
+                for case .redirect(let change, _) in record.calls.map(\.call) {
+                    guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
+                    context.fail("'\(load.url)' changes a property of the request that it does not know")
+                }
+            }
+        },
         .must(
             "PROP-02", level: 2, isEnforced: true,
             "If a property has the wrong type, the load fails with an error that names the property.",
@@ -55,53 +70,33 @@ extension RuleCatalogue {
             "PROP-03", level: 3,
             "The plugin does not use the memory of a property after the request is gone.",
             because: "The host reuses the memory.",
-            remedy: "Copy what you need."),
+            remedy: "Copy what you need."
+        ) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.succeeds) {
+                for count in 0..<3 {
+                    var request = try context.request(load.url)
+                    request.properties["org.example.judge.text"] = .text("lent \(count)")
+                    request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
+                    guard let handler = try context.handler(for: request, of: instance) else { continue }
+                    _ = try handler.canInit(request, poisoning: true)
+                    let made = try ProbedLoad(RequestImage(request, instance.argumentMemory), handler, CheckContext.script(for: load))
+                    try made.start()
+                    guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    made.destroy(poisoning: true)
+                }
+            }
+            instance.end()
+        },
     ]
-}
 
-extension RuleCatalogue {
-    static let redirects: [ConformanceRule] = [
+    static let redirects: [CheckedRule] = [
         .must(
             "REDIR-01", level: 2, isEnforced: true, needs: .redirects,
             "A redirect has a target: an absolute, valid URL, or a response with a Location field.",
             because: "The host loads the target.",
-            remedy: "Resolve the URL against the request's URL first, or pass a response with a Location field and no URL."),
-        .must(
-            "REDIR-02", level: 2, needs: .redirects,
-            "If the protocol has a response for a redirect, the load passes it to the client.",
-            because: "Callers read the status and the fields of that response.",
-            remedy: "Pass the response to was_redirected."),
-        .must(
-            "REDIR-03", level: 3, needs: .redirects,
-            "The new request keeps method, fields and properties, except for what the protocol changes.",
-            because: "A POST that becomes a GET loses its body.",
-            remedy: "Set only the members of portolan_change that differ."),
-        .must(
-            "REDIR-04", level: 3, needs: .redirects,
-            "If a redirect leads to another origin, its URL contains no credential of the first URL.",
-            because: "Otherwise another server receives the credential.",
-            remedy: "Leave user information out of the new URL."),
-        .must(
-            "REDIR-05", level: 3, needs: .redirects,
-            "A loop of redirects ends at the host's limit, and leaks nothing.",
-            because: "Some servers are configured with such loops.",
-            remedy: "Free each load. Nothing else is needed."),
-        .must(
-            "REDIR-06", level: 3, needs: .redirects,
-            "A redirect can be taken, or not taken, after a delay.",
-            because: "The caller may ask the user.",
-            remedy: "After resume, deliver the response. After stop or destroy, deliver nothing."),
-    ]
-}
-
-/// Rules about single loads and their callers: REDIR, PROP, and the first of THREAD, CACHE and SEC.
-extension ConformanceCheck {
-    static let messages: [ConformanceCheck] = [
-        eachLoad("THREAD-01") { record in
-            let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
-            return outside.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
-        },
-        ConformanceCheck("REDIR-01") { context throws(CheckSkipped) in
+            remedy: "Resolve the URL against the request's URL first, or pass a response with a Location field and no URL."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 _ = try record.placeOfRedirect(load)
@@ -119,7 +114,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("REDIR-02") { context throws(CheckSkipped) in
+        .must(
+            "REDIR-02", level: 2, needs: .redirects,
+            "If the protocol has a response for a redirect, the load passes it to the client.",
+            because: "Callers read the status and the fields of that response.",
+            remedy: "Pass the response to was_redirected."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let records = try context.follow(load, of: instance)
                 guard records.count > 1, let status = records.last?.responses.last?.value?.status, status > 0 else {
@@ -139,7 +139,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("REDIR-03") { context throws(CheckSkipped) in
+        .must(
+            "REDIR-03", level: 3, needs: .redirects,
+            "The new request keeps method, fields and properties, except for what the protocol changes.",
+            because: "A POST that becomes a GET loses its body.",
+            remedy: "Set only the members of portolan_change that differ."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, plain, instance throws(CheckSkipped) in
                 for method in [HTTPRequest.Method.get, .post, .put] {
                     var request = plain
@@ -172,7 +177,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("REDIR-04") { context throws(CheckSkipped) in
+        .must(
+            "REDIR-04", level: 3, needs: .redirects,
+            "If a redirect leads to another origin, its URL contains no credential of the first URL.",
+            because: "Otherwise another server receives the credential.",
+            remedy: "Leave user information out of the new URL."
+        ) { context throws(CheckSkipped) in
             let (user, password) = CheckContext.wrongCredential
             var isJudged = false
             try context.eachLoad(.redirects) { load, _, instance throws(CheckSkipped) in
@@ -189,7 +199,17 @@ extension ConformanceCheck {
             }
             if !isJudged { throw CheckSkipped("no URL of the manifest redirects with a user name before its host") }
         },
-        ConformanceCheck("REDIR-06") { context throws(CheckSkipped) in
+        .must(
+            "REDIR-05", level: 3, needs: .redirects,
+            "A loop of redirects ends at the host's limit, and leaks nothing.",
+            because: "Some servers are configured with such loops.",
+            remedy: "Free each load. Nothing else is needed.", needsProcess: true, check: redirectLoop),
+        .must(
+            "REDIR-06", level: 3, needs: .redirects,
+            "A redirect can be taken, or not taken, after a delay.",
+            because: "The caller may ask the user.",
+            remedy: "After resume, deliver the response. After stop or destroy, deliver nothing."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 for isTaken in [true, false] {
                     var script = CheckContext.script(for: load)
@@ -211,57 +231,6 @@ extension ConformanceCheck {
                     }
                 }
             }
-        },
-        ConformanceCheck("PROP-01") { context throws(CheckSkipped) in
-            let name = "org.example.judge.unknown"
-            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
-                var request = request
-                request.properties[name] = .text("kept")
-                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
-                _ = try record.placeOfRedirect(load)
-                for case .redirect(let change, _) in record.calls.map(\.call) {
-                    guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
-                    context.fail("'\(load.url)' changes a property of the request that it does not know")
-                }
-            }
-        },
-        eachLoad("CACHE-01") { record in
-            record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
-        },
-        eachLoad("SEC-08", beside: [.fields]) { record in
-            let ofResponses = record.calls.flatMap { call -> [ReadField] in
-                switch call.call {
-                case .interim(let response), .response(let response): response.value?.fields ?? []
-                case .redirect(let change, let response): (change.value?.fields ?? []) + (response.value?.fields ?? [])
-                case .trailers(let fields): fields ?? []
-                default: []
-                }
-            }
-            // DESC-05 reports a text that cannot be read.
-            return ofResponses.compactMap { field in
-                if !field.name.isUnreadable, field.name.text.flatMap({ HTTPField.Name($0) }) == nil {
-                    return "the name of a field is \(field.name.quoted)"
-                }
-                let isValid = field.value.isUnreadable || HTTPField.isValidValue(field.value.bytes ?? [])
-                return isValid ? nil : "the value of the field \(field.name.quoted) is \(field.value.quoted)"
-            }
-        },
-        ConformanceCheck("PROP-03") { context throws(CheckSkipped) in
-            let instance = try context.instance()
-            for load in try context.loads(.succeeds) {
-                for count in 0..<3 {
-                    var request = try context.request(load.url)
-                    request.properties["org.example.judge.text"] = .text("lent \(count)")
-                    request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
-                    guard let handler = try context.handler(for: request, of: instance) else { continue }
-                    _ = try handler.canInit(request, poisoning: true)
-                    let made = try ProbedLoad(RequestImage(request, instance.argumentMemory), handler, CheckContext.script(for: load))
-                    try made.start()
-                    guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                    made.destroy(poisoning: true)
-                }
-            }
-            instance.end()
         },
     ]
 }

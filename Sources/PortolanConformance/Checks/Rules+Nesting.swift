@@ -3,68 +3,15 @@
 import PortolanCore
 import PortolanPlugins
 
+/// NEST: nested loads.
 extension RuleCatalogue {
-    static let nesting: [ConformanceRule] = [
+    static let nesting: [CheckedRule] = [
         .must(
             "NEST-01", level: 2, isEnforced: true, needs: .nested,
             "A load opens its nested load through the host, which marks the nested request.",
             because: "Policies apply to the nested request, and it does not come back to the same handler.",
-            remedy: "Open the nested load with portolan.nested/1."),
-        .must(
-            "NEST-02", level: 2, needs: .nested,
-            "If a nested load fails, its error is the cause of the outer load's error.",
-            because: "The user must know which URL failed.",
-            remedy: "Pass the result of nested->error as cause."),
-        .must(
-            "NEST-03", level: 3, needs: .nested,
-            "Redirects and challenges of a nested load are handled or passed on.",
-            because: "The nested resource may be at another URL.",
-            remedy: "Leave them to the host."),
-        .must(
-            "NEST-04", level: 3, needs: .nested,
-            "A pause of the outer load also pauses the nested load.",
-            because: "Otherwise the process keeps the whole body in memory.",
-            remedy: "Do not read from the nested load while the outer load is paused."),
-        .must(
-            "NEST-05", level: 3, needs: .nested,
-            "If the body of a nested load ends too early, at any byte, the outer load fails.",
-            because: "Half an archive that looks complete is worse than none.",
-            remedy: "Check for the end mark of the format."),
-        .must(
-            "NEST-06", level: 4, needs: .nested,
-            "A nested body that expands without end reaches a limit.",
-            because: "A few bytes can expand until memory is full.",
-            remedy: "Limit the ratio and the total size."),
-        .must(
-            "NEST-07", level: 3, isEnforced: true, needs: .nested,
-            "If loads are nested deeper than the host's limit, the load fails with an error that says so.",
-            because: "A URL can contain itself a thousand times.",
-            remedy: "Pass on the error of the nested load."),
-        .must(
-            "NEST-08", level: 3, isEnforced: true, needs: .nested,
-            "The load closes a nested load once, and does not use it after that.",
-            because: "The memory of a closed nested load is freed.",
-            remedy: "Forget the pointer when you close the nested load."),
-    ]
-}
-
-/// NEST: nested loads.
-extension ConformanceCheck {
-    static let nesting: [ConformanceCheck] = [
-        ConformanceCheck("CANCEL-08") { context throws(CheckSkipped) in
-            try context.eachNested(.silent) { load, made throws(CheckSkipped) in
-                let hasOpened = made.client.state.wait(atMost: context.patience) {
-                    $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
-                }
-                made.stop()
-                let isSettled = context.settled(made, within: .seconds(1)) != nil
-                guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
-                if !isSettled {
-                    context.fail("'\(load.url)' was still running one second after a stop that came while its nested load had no data yet")
-                }
-            }
-        },
-        ConformanceCheck("NEST-01") { context throws(CheckSkipped) in
+            remedy: "Open the nested load with portolan.nested/1."
+        ) { context throws(CheckSkipped) in
             try context.eachNested(.loaded) { load, made throws(CheckSkipped) in
                 guard let record = context.settled(made, within: context.patience), record.didFinish else {
                     throw load.unfinished
@@ -74,8 +21,23 @@ extension ConformanceCheck {
                 }
             }
         },
-        refused("NEST-02", [.failing(.accessDenied), .cut(after: 1)], "had failed"),
-        ConformanceCheck("NEST-04") { context throws(CheckSkipped) in
+        .must(
+            "NEST-02", level: 2, needs: .nested,
+            "If a nested load fails, its error is the cause of the outer load's error.",
+            because: "The user must know which URL failed.",
+            remedy: "Pass the result of nested->error as cause.",
+            check: refused([.failing(.accessDenied), .cut(after: 1)], "had failed")),
+        .must(
+            "NEST-03", level: 3, needs: .nested,
+            "Redirects and challenges of a nested load are handled or passed on.",
+            because: "The nested resource may be at another URL.",
+            remedy: "Leave them to the host."),
+        .must(
+            "NEST-04", level: 3, needs: .nested,
+            "A pause of the outer load also pauses the nested load.",
+            because: "Otherwise the process keeps the whole body in memory.",
+            remedy: "Do not read from the nested load while the outer load is paused."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.nested, isBlocking: false) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 // In many pieces, so that some remain to be read during the pause.
@@ -95,7 +57,12 @@ extension ConformanceCheck {
                 if record.ends.isEmpty { context.fail("'\(load.url)' emitted no end with a pause at each delivery") }
             }
         },
-        ConformanceCheck("NEST-05") { context throws(CheckSkipped) in
+        .must(
+            "NEST-05", level: 3, needs: .nested,
+            "If the body of a nested load ends too early, at any byte, the outer load fails.",
+            because: "Half an archive that looks complete is worse than none.",
+            remedy: "Check for the end mark of the format."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
                 let length = try context.innerLength(load, request, of: instance)
                 var script = CheckContext.script(for: load)
@@ -114,23 +81,23 @@ extension ConformanceCheck {
                 }
             }
         },
-        refused("NEST-07", [.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true),
-        ConformanceCheck("LEAK-07") { context throws(CheckSkipped) in
-            // Only loads that reach their own end: the host closes the nested loads of a stopped load.
-            for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
-                try context.eachNested(inner) { load, made throws(CheckSkipped) in
-                    guard context.settled(made, within: context.patience) != nil else {
-                        throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
-                    }
-                    let opened = made.client.state.withLock(\.nested)
-                    guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
-                    if opened.contains(where: { $0.use.closes == 0 }) {
-                        context.fail("'\(load.url)' did not close a nested load that it had opened")
-                    }
-                }
-            }
-        },
-        ConformanceCheck("NEST-08") { context throws(CheckSkipped) in
+        .must(
+            "NEST-06", level: 4, needs: .nested,
+            "A nested body that expands without end reaches a limit.",
+            because: "A few bytes can expand until memory is full.",
+            remedy: "Limit the ratio and the total size."),
+        .must(
+            "NEST-07", level: 3, isEnforced: true, needs: .nested,
+            "If loads are nested deeper than the host's limit, the load fails with an error that says so.",
+            because: "A URL can contain itself a thousand times.",
+            remedy: "Pass on the error of the nested load.",
+            check: refused([.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true)),
+        .must(
+            "NEST-08", level: 3, isEnforced: true, needs: .nested,
+            "The load closes a nested load once, and does not use it after that.",
+            because: "The memory of a closed nested load is freed.",
+            remedy: "Forget the pointer when you close the nested load."
+        ) { context throws(CheckSkipped) in
             try context.eachUse { load, use in
                 if use.closes > 1 { context.fail("'\(load.url)' closed its nested load \(use.closes) times") }
                 if use.isInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
@@ -142,9 +109,9 @@ extension ConformanceCheck {
     /// Makes nested loads fail in each of these ways. The load's error must name the failure: as the code of a cause,
     /// or as its own code if `mayBeItsOwn`.
     private static func refused(
-        _ id: String, _ ways: [ClientScript.Inner], _ words: String, mayBeItsOwn: Bool = false
-    ) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+        _ ways: [ClientScript.Inner], _ words: String, mayBeItsOwn: Bool = false
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             for way in ways {
                 try context.eachNested(way) { load, made throws(CheckSkipped) in
                     guard let record = context.settled(made, within: context.patience) else {
@@ -196,7 +163,7 @@ extension CheckContext {
     }
 
     /// Calls `body` with each load that opens nested loads, after its start.
-    fileprivate func eachNested(
+    func eachNested(
         _ inner: ClientScript.Inner, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
         try eachLoad(.nested) { load, request, instance throws(CheckSkipped) in

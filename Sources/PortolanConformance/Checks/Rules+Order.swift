@@ -4,100 +4,50 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
+/// ORDER: which events occur, and in which order.
 extension RuleCatalogue {
-    static let order: [ConformanceRule] = [
+    static let order: [CheckedRule] = [
         .must(
             "ORDER-01", level: 2, isEnforced: true, needs: .any,
             "The response comes before data, trailers and did_finish.",
             because: "The response tells callers what the bytes are.",
-            remedy: "Call did_receive_response first, also for an empty body."),
+            remedy: "Call did_receive_response first, also for an empty body.",
+            check: eachLoad(beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+                guard let first = record.delivered.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }),
+                    first.isBodyOrFinish
+                else { return [] }
+                return ["\(first.call.function) came before any response"]
+            }),
         .must(
             "ORDER-02", level: 2, isEnforced: true, needs: .any,
             "A load has exactly one end: did_finish, did_fail, or a redirect that was taken.",
             because: "Without an end, a caller waits forever. With two, the caller is called after its memory is freed.",
-            remedy: "Return immediately after each end, and make sure that each path has one."),
+            remedy: "Return immediately after each end, and make sure that each path has one.",
+            check: eachLoad(beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+                let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
+                // ORDER-04 reports events after a followed redirect.
+                let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
+                if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
+                return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, although it was not stopped"] : []
+            }),
         .must(
             "ORDER-03", level: 2, isEnforced: true, needs: .any,
             "No event comes after the end of a load.",
             because: "The caller may have freed the object that receives events.",
-            remedy: "Return after did_finish and did_fail."),
+            remedy: "Return after did_finish and did_fail.",
+            check: eachLoad(beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+                guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
+                let after = record.calls[(end + 1)...].filter {
+                    $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
+                }
+                return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
+            }),
         .must(
             "ORDER-04", level: 2, isEnforced: true, needs: .redirects,
             "No event comes after a redirect that was taken. After one that was not taken, the response and its body come.",
             because: "The next load has already begun, or the caller wants to see the redirect itself.",
-            remedy: "Check what was_redirected returns."),
-        .must(
-            "ORDER-05", level: 3, isEnforced: true, needs: .any,
-            "Events of one load never overlap.",
-            because: "Callers hold no lock while they receive events.",
-            remedy: "Call the client only from inside a call of the host into this load."),
-        .must(
-            "ORDER-06", level: 3, isEnforced: true, needs: .any,
-            "can_init, canonical_request, make and destroy emit no event.",
-            because: "Callers expect no event there, and their memory may already be freed.",
-            remedy: "Report events from run, or from start, resume, woken and answered."),
-        .must(
-            "ORDER-07", level: 3, needs: .succeeds,
-            "The caller can stop a load from within each kind of event.",
-            because: "Callers most often stop a load because of an event.",
-            remedy: "Check what each client call returns, and return on PORTOLAN_STOPPED."),
-        .must(
-            "ORDER-08", level: 2, isEnforced: true, needs: .any,
-            "A second response comes only if the handler sets PORTOLAN_MULTIPART.",
-            because: "Callers that expect one response would join the two bodies.",
-            remedy: "Set the flag, or send one response."),
-        .must(
-            "ORDER-09", level: 2, isEnforced: true, needs: .uploads,
-            "The total in did_send never decreases, and never exceeds the length of the body.",
-            because: "Otherwise progress bars run backwards.",
-            remedy: "Pass the total so far, not the size of the last piece."),
-        .must(
-            "ORDER-10", level: 2, isEnforced: true, needs: .any,
-            "The load calls cached_response_is_valid only if make received a stored response.",
-            because: "Without a stored response, the host has nothing to deliver.",
-            remedy: "Check whether the stored response in make is NULL."),
-        .must(
-            "ORDER-11", level: 2, isEnforced: true, needs: .fails,
-            "A failure has an error.",
-            because: "Callers branch on its code, and users read its message.",
-            remedy: "Pass a portolan_error with a code and a message to did_fail."),
-        .must(
-            "ORDER-12", level: 3, needs: .any,
-            "The load calls no function of the client after destroy has returned.",
-            because: "The client's memory is freed by then.",
-            remedy: "In destroy, join the threads that call wake."),
-        .must(
-            "ORDER-13", level: 2, isEnforced: true, needs: .any,
-            "Interim responses come before the response and have a status from 100 to 199. Trailers come once, after the body.",
-            because: "Otherwise both seem to belong to another response.",
-            remedy: "Follow the order in client.h."),
-    ]
-}
-
-/// ORDER: which events occur, and in which order.
-extension ConformanceCheck {
-    static let order: [ConformanceCheck] = [
-        eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-            guard let first = record.delivered.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }),
-                first.isBodyOrFinish
-            else { return [] }
-            return ["\(first.call.function) came before any response"]
-        },
-        eachLoad("ORDER-02", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-            let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
-            // ORDER-04 reports events after a followed redirect.
-            let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
-            if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
-            return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, although it was not stopped"] : []
-        },
-        eachLoad("ORDER-03", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-            guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
-            let after = record.calls[(end + 1)...].filter {
-                $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
-            }
-            return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
-        },
-        ConformanceCheck("ORDER-04") { context throws(CheckSkipped) in
+            remedy: "Check what was_redirected returns."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 let taken = try context.perform(request, of: instance, script)
@@ -113,7 +63,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("ORDER-05") { context throws(CheckSkipped) in
+        .must(
+            "ORDER-05", level: 3, isEnforced: true, needs: .any,
+            "Events of one load never overlap.",
+            because: "Callers hold no lock while they receive events.",
+            remedy: "Call the client only from inside a call of the host into this load."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 var script = CheckContext.script(for: load)
@@ -125,13 +80,23 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ORDER-06", beside: [.pauses, .otherEnds(withStops: true)]) { record in
-            record.events.compactMap { event in
-                guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { return nil }
-                return "\(event.call.function) was called from within \(function.rawValue)"
-            }
-        },
-        ConformanceCheck("ORDER-07") { context throws(CheckSkipped) in
+        .must(
+            "ORDER-06", level: 3, isEnforced: true, needs: .any,
+            "can_init, canonical_request, make and destroy emit no event.",
+            because: "Callers expect no event there, and their memory may already be freed.",
+            remedy: "Report events from run, or from start, resume, woken and answered.",
+            check: eachLoad(beside: [.pauses, .otherEnds(withStops: true)]) { record in
+                record.events.compactMap { event in
+                    guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { return nil }
+                    return "\(event.call.function) was called from within \(function.rawValue)"
+                }
+            }),
+        .must(
+            "ORDER-07", level: 3, needs: .succeeds,
+            "The caller can stop a load from within each kind of event.",
+            because: "Callers most often stop a load because of an event.",
+            remedy: "Check what each client call returns, and return on PORTOLAN_STOPPED."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any).prefix(8) {
                 let request = try context.request(load.url)
@@ -147,7 +112,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("ORDER-08") { context throws(CheckSkipped) in
+        .must(
+            "ORDER-08", level: 2, isEnforced: true, needs: .any,
+            "A second response comes only if the handler sets PORTOLAN_MULTIPART.",
+            because: "Callers that expect one response would join the two bodies.",
+            remedy: "Set the flag, or send one response."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) {
                 let request = try context.request(load.url)
@@ -157,7 +127,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("ORDER-09") { context throws(CheckSkipped) in
+        .must(
+            "ORDER-09", level: 2, isEnforced: true, needs: .uploads,
+            "The total in did_send never decreases, and never exceeds the length of the body.",
+            because: "Otherwise progress bars run backwards.",
+            remedy: "Pass the total so far, not the size of the last piece."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Pieces that grow and shrink, so that no piece has the size of a sum.
                 let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
@@ -175,14 +150,29 @@ extension ConformanceCheck {
                 if !isTold { throw CheckSkipped.other("'\(load.url)' never calls did_send") }
             }
         },
-        eachLoad("ORDER-10", beside: [.fields, .policies]) { record in
-            record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, but none was offered"] : []
-        },
-        eachLoad("ORDER-11") { record in
-            if record.failure == .missing { return ["it failed without an error"] }
-            return record.refusal == nil && !record.isMade ? ["make returned no load, and gave no error"] : []
-        },
-        ConformanceCheck("ORDER-12") { context throws(CheckSkipped) in
+        .must(
+            "ORDER-10", level: 2, isEnforced: true, needs: .any,
+            "The load calls cached_response_is_valid only if make received a stored response.",
+            because: "Without a stored response, the host has nothing to deliver.",
+            remedy: "Check whether the stored response in make is NULL.",
+            check: eachLoad(beside: [.fields, .policies]) { record in
+                record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, but none was offered"] : []
+            }),
+        .must(
+            "ORDER-11", level: 2, isEnforced: true, needs: .fails,
+            "A failure has an error.",
+            because: "Callers branch on its code, and users read its message.",
+            remedy: "Pass a portolan_error with a code and a message to did_fail.",
+            check: eachLoad { record in
+                if record.failure == .missing { return ["it failed without an error"] }
+                return record.refusal == nil && !record.isMade ? ["make returned no load, and gave no error"] : []
+            }),
+        .must(
+            "ORDER-12", level: 3, needs: .any,
+            "The load calls no function of the client after destroy has returned.",
+            because: "The client's memory is freed by then.",
+            remedy: "In destroy, join the threads that call wake."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
             var made: [(ConformanceLoad, ProbedLoad)] = []
@@ -205,30 +195,35 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ORDER-13", beside: [.large, .pauses]) { record in
-            var findings: [String] = []
-            var (hasResponse, hasTrailers) = (false, false)
-            for call in record.delivered {
-                switch call.call {
-                case .interim(let response):
-                    if hasResponse { findings.append("an interim response came after the response") }
-                    if let status = response.value?.status, !(100...199).contains(status) {
-                        findings.append("an interim response has the status \(status)")
+        .must(
+            "ORDER-13", level: 2, isEnforced: true, needs: .any,
+            "Interim responses come before the response and have a status from 100 to 199. Trailers come once, after the body.",
+            because: "Otherwise both seem to belong to another response.",
+            remedy: "Follow the order in client.h.",
+            check: eachLoad(beside: [.large, .pauses]) { record in
+                var findings: [String] = []
+                var (hasResponse, hasTrailers) = (false, false)
+                for call in record.delivered {
+                    switch call.call {
+                    case .interim(let response):
+                        if hasResponse { findings.append("an interim response came after the response") }
+                        if let status = response.value?.status, !(100...199).contains(status) {
+                            findings.append("an interim response has the status \(status)")
+                        }
+                    case .response(let response):
+                        hasResponse = true
+                        if let status = response.value?.status, status != 0, !(200...999).contains(status) {
+                            findings.append("the response has the status \(status)")
+                        }
+                    case .trailers:
+                        if hasTrailers { findings.append("trailers came twice") }
+                        hasTrailers = true
+                    case .data: if hasTrailers { findings.append("data came after the trailers") }
+                    default: break
                     }
-                case .response(let response):
-                    hasResponse = true
-                    if let status = response.value?.status, status != 0, !(200...999).contains(status) {
-                        findings.append("the response has the status \(status)")
-                    }
-                case .trailers:
-                    if hasTrailers { findings.append("trailers came twice") }
-                    hasTrailers = true
-                case .data: if hasTrailers { findings.append("data came after the trailers") }
-                default: break
                 }
-            }
-            return findings
-        },
+                return findings
+            }),
     ]
 
     /// The additional loads of a check, beside those that the manifest names.
@@ -249,10 +244,10 @@ extension ConformanceCheck {
 
     /// A check of the record of every URL in the manifest that ends.
     static func eachLoad(
-        _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
+        _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
         _ look: @escaping @Sendable (LoadRecord) -> [String]
-    ) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             func tell(_ load: ConformanceLoad, _ record: LoadRecord) { context.fail(look(record).map { "'\(load.url)': \($0)" }) }
             var reason: CheckSkipped?
             do throws(CheckSkipped) {

@@ -4,40 +4,15 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+/// PERF: memory and time.
 extension RuleCatalogue {
-    static let performance: [ConformanceRule] = [
+    static let performance: [CheckedRule] = [
         .should(
             "PERF-01", level: 5, needs: .succeeds,
             "A small load costs at most ten times as much as one of the reference handler in the same run.",
             because: "Small loads are the most frequent.",
-            remedy: "Measure, and remove copies and look-ups."),
-        .should(
-            "PERF-02", level: 5, needs: .large,
-            "A large body arrives at a tenth of the reference handler's speed or more, in the same run.",
-            because: "Bytes are the purpose of a load.",
-            remedy: "Deliver in pieces of 64 KiB."),
-        .should(
-            "PERF-03", level: 5, needs: .large,
-            "While a slow reader takes a large body, peak memory is less than 16 MiB above idle.",
-            because: "A hundred such loads must fit into memory.",
-            remedy: "Stop reading while the reader is slow."),
-        .should(
-            "PERF-04", level: 5, needs: .large,
-            "The load delivers the first byte before the last one has arrived.",
-            because: "Users see a page while it is loading.",
-            remedy: "Deliver bytes as they arrive."),
-        .must(
-            "PERF-05", level: 5, needs: .large,
-            "A hundred paused loads use no processor time.",
-            because: "Phones must be able to sleep.",
-            remedy: "Wait for resume."),
-    ]
-}
-
-/// PERF: memory and time.
-extension ConformanceCheck {
-    static let performance: [ConformanceCheck] = [
-        ConformanceCheck("PERF-01", needsProcess: true) { context throws(CheckSkipped) in
+            remedy: "Measure, and remove copies and look-ups.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 // Processor time, because the time of a peer is no cost.
                 let length = try context.perform(request, of: instance, CheckContext.script(for: load)).body.count
@@ -51,7 +26,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("PERF-02", needsProcess: true) { context throws(CheckSkipped) in
+        .should(
+            "PERF-02", level: 5, needs: .large,
+            "A large body arrives at a tenth of the reference handler's speed or more, in the same run.",
+            because: "Bytes are the purpose of a load.",
+            remedy: "Deliver in pieces of 64 KiB.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 let length = try context.perform(request, of: instance, script).body.count
@@ -67,7 +47,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("PERF-03", needsProcess: true) { context throws(CheckSkipped) in
+        .should(
+            "PERF-03", level: 5, needs: .large,
+            "While a slow reader takes a large body, peak memory is less than 16 MiB above idle.",
+            because: "A hundred such loads must fit into memory.",
+            remedy: "Stop reading while the reader is slow.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 _ = try context.stopped(request, of: instance, atEvent: 2, CheckContext.script(for: load))
                 let before = ProcessResources.residentBytes()
@@ -86,7 +71,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("PERF-04") { context throws(CheckSkipped) in
+        .should(
+            "PERF-04", level: 5, needs: .large,
+            "The load delivers the first byte before the last one has arrived.",
+            because: "Users see a page while it is loading.",
+            remedy: "Deliver bytes as they arrive."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 // Costs that only the first load has are excluded.
                 _ = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load))
@@ -110,7 +100,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("PERF-05", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "PERF-05", level: 5, needs: .large,
+            "A hundred paused loads use no processor time.",
+            because: "Phones must be able to sleep.",
+            remedy: "Wait for resume.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 var paused: [ProbedLoad] = []
                 defer {

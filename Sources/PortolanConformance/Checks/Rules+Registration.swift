@@ -3,50 +3,15 @@
 import PortolanCore
 import PortolanPlugins
 
+/// REG: start and end of an instance.
 extension RuleCatalogue {
-    static let registration: [ConformanceRule] = [
+    static let registration: [CheckedRule] = [
         .must(
             "REG-01", level: 1,
             "After init, deinit and init again, each start succeeds and gives the same handlers.",
             because: "The host starts a plugin again when its settings change.",
-            remedy: "Undo in deinit everything that init did, and leave nothing in static memory that disturbs a second start."),
-        .must(
-            "REG-02", level: 1,
-            "If the host offers no extension, init succeeds or refuses with a message.",
-            because: "Extensions are optional. A host may have none.",
-            remedy: "Check the result of extension before you use it. If you need the extension, refuse with PORTOLAN_ERROR_NOT_OFFERED."),
-        .must(
-            "REG-03", level: 2,
-            "If init refuses, it leaves nothing behind.",
-            because: "The host does not call deinit after a refusal, so nothing frees what is left.",
-            remedy: "Free everything that init created before you call give."),
-        .must(
-            "REG-04", level: 3,
-            "Two instances in one process share no state that a caller can see.",
-            because: "Two loaders in a program may configure the same plugin differently.",
-            remedy: "Keep settings and state in the instance that init returns."),
-        .must(
-            "REG-05", level: 2,
-            "deinit, called after the last load, leaves no thread, file descriptor or timer.",
-            because: "A leftover thread or timer runs code of an instance that no longer exists.",
-            remedy: "Join threads and close file descriptors in deinit."),
-        .must(
-            "REG-06", level: 2, needs: .setting,
-            "If a setting has the wrong type, init refuses with a message that names the setting.",
-            because: "Without the name, the user has to search the whole settings file for the mistake.",
-            remedy: "Check the kind of each setting, and put the name of the setting into the message."),
-        .must(
-            "REG-07", level: 2,
-            "The plugin calls no function of the host after deinit has returned.",
-            because: "The memory of the host structure is freed by then.",
-            remedy: "Before deinit returns, stop every thread that may call the host."),
-    ]
-}
-
-/// REG: start and end of an instance.
-extension ConformanceCheck {
-    static let registration: [ConformanceCheck] = [
-        ConformanceCheck("REG-01") { context throws(CheckSkipped) in
+            remedy: "Undo in deinit everything that init did, and leave nothing in static memory that disturbs a second start."
+        ) { context throws(CheckSkipped) in
             var seen: Set<[String]> = []
             for turn in ["first", "second", "third"] {
                 let plugin = try context.plugin()
@@ -61,7 +26,12 @@ extension ConformanceCheck {
             }
             if seen.count > 1 { context.fail("the handlers differ from one start to the next") }
         },
-        ConformanceCheck("REG-02") { context throws(CheckSkipped) in
+        .must(
+            "REG-02", level: 1,
+            "If the host offers no extension, init succeeds or refuses with a message.",
+            because: "Extensions are optional. A host may have none.",
+            remedy: "Check the result of extension before you use it. If you need the extension, refuse with PORTOLAN_ERROR_NOT_OFFERED."
+        ) { context throws(CheckSkipped) in
             switch try ProbedInstance.start(context.plugin(), context.configuration(), offering: [], on: context.instanceContext) {
             case .started(let instance):
                 instance.end()
@@ -70,7 +40,12 @@ extension ConformanceCheck {
                 if text?.isEmpty != false { context.fail("it refuses a host without extensions, but gives no message that says why") }
             }
         },
-        ConformanceCheck("REG-03", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "REG-03", level: 2,
+            "If init refuses, it leaves nothing behind.",
+            because: "The host does not call deinit after a refusal, so nothing frees what is left.",
+            remedy: "Free everything that init created before you call give.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             var refusals = 0
             let configurations = try context.wrongConfigurations()
@@ -95,7 +70,12 @@ extension ConformanceCheck {
             }
             if refusals == 0 { throw CheckSkipped("no configuration was found that it refuses (REG-06)") }
         },
-        ConformanceCheck("REG-04") { context throws(CheckSkipped) in
+        .must(
+            "REG-04", level: 3,
+            "Two instances in one process share no state that a caller can see.",
+            because: "Two loaders in a program may configure the same plugin differently.",
+            remedy: "Keep settings and state in the instance that init returns."
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let loads = try context.loads(.succeeds)
             let first = try context.instance(of: plugin)
@@ -134,7 +114,12 @@ extension ConformanceCheck {
             }
             first.end()
         },
-        ConformanceCheck("REG-05", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "REG-05", level: 2,
+            "deinit, called after the last load, leaves no thread, file descriptor or timer.",
+            because: "A leftover thread or timer runs code of an instance that no longer exists.",
+            remedy: "Join threads and close file descriptors in deinit.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let loads = try context.loads(.any)
             func live() throws(CheckSkipped) {
@@ -149,7 +134,12 @@ extension ConformanceCheck {
             context.fail(ProcessResources.settledAdditions(since: before, within: .seconds(1)))
             context.fail(ProcessResources.taken().losses(since: before))
         },
-        ConformanceCheck("REG-06") { context throws(CheckSkipped) in
+        .must(
+            "REG-06", level: 2, needs: .setting,
+            "If a setting has the wrong type, init refuses with a message that names the setting.",
+            because: "Without the name, the user has to search the whole settings file for the mistake.",
+            remedy: "Check the kind of each setting, and put the name of the setting into the message."
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             for (name, wrong, configuration) in try context.wrongConfigurations() {
                 switch try ProbedInstance.start(plugin, configuration, on: context.instanceContext) {
@@ -165,7 +155,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("REG-07") { context throws(CheckSkipped) in
+        .must(
+            "REG-07", level: 2,
+            "The plugin calls no function of the host after deinit has returned.",
+            because: "The memory of the host structure is freed by then.",
+            remedy: "Before deinit returns, stop every thread that may call the host."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             for load in try context.loads(.any) { _ = try context.follow(load, of: instance) }
             instance.end()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import Synchronization
@@ -11,60 +12,85 @@ import Synchronization
     import Musl
 #endif
 
+/// SEC: what a plugin exposes to others.
 extension RuleCatalogue {
-    static let security: [ConformanceRule] = [
+    static let security: [CheckedRule] = [
         .must(
             "SEC-01", level: 3,
             "CR, LF and NUL, plain or percent-encoded, never reach a nested request, a peer or a field.",
             because: "These characters end a line and begin another one.",
-            remedy: "Decode with portolan_decode, which refuses them."),
+            remedy: "Decode with portolan_decode, which refuses them."
+        ) { context throws(CheckSkipped) in
+            let marks = ["%0D%0aX-Judge:%20yes", "%0a", "%00judge"]
+            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
+                var isJudged = false
+                let (url, query) = load.url.parts
+                for mark in marks {
+                    // In a URL with a query, also at the end of its last value.
+                    let last = query.isEmpty ? [] : ["\(url)\(query.prefix { $0 != "#" })\(mark)"]
+                    for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] + last {
+                        let (_, script) = try context.scene(load)
+                        // `try?` because a text that is no URL never reaches a plugin.
+                        guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else {
+                            continue
+                        }
+                        let made = try context.make(request, of: instance, script)
+                        try made.start()
+                        guard let record = context.settled(made, within: context.patience) else {
+                            throw CheckSkipped("\(request.url.shortDescription) did not end (LIFE-02)")
+                        }
+                        isJudged = true
+                        let nested = made.client.state.withLock(\.nested)
+                        for place in record.places(ofBreaksWith: nested) {
+                            context.fail("\(request.url.shortDescription): a line break or NUL of the URL reached \(place)")
+                        }
+                    }
+                }
+                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
+            }
+        },
         .must(
             "SEC-02", level: 3,
             "'..' in a URL, plain, encoded or doubled, never leads out of the root folder that the plugin serves.",
             because: "Otherwise a URL can read /etc/passwd.",
-            remedy: "Join paths with portolan_join."),
+            remedy: "Join paths with portolan_join."
+        ) { context throws(CheckSkipped) in
+            // A path in every file system that no plugin should serve.
+            let file = "etc/passwd"
+            guard let contents = FileManager.default.contents(atPath: "/" + file).map(Array.init), contents.count > 8 else {
+                throw CheckSkipped("/\(file) can't be read here")
+            }
+            func leaks(_ text: String, _ instance: ProbedInstance) throws(CheckSkipped) -> Bool? {
+                // `try?` because a text that is no URL never reaches a plugin.
+                guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else { return nil }
+                let made = try context.make(request, of: instance)
+                try made.start()
+                guard let record = context.settled(made, within: context.patience) else {
+                    throw CheckSkipped("'\(text)' did not end (LIFE-02)")
+                }
+                return record.body.contains(contents.prefix(64))
+            }
+            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
+                let root = load.url.root
+                if try leaks("\(root)/\(file)", instance) == true { throw CheckSkipped.other("'\(root)' is the root of the file system") }
+                var isJudged = false
+                for start in Set([root + "/", load.url.folder] + (root.hasSuffix(":") ? [root] : [])) {
+                    for step in ["../", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "....//"] {
+                        let text = start + String(repeating: step, count: 12) + file
+                        guard let isFound = try leaks(text, instance) else { continue }
+                        isJudged = true
+                        if isFound { context.fail("'\(text)' returns the content of /\(file)") }
+                    }
+                }
+                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
+            }
+        },
         .must(
             "SEC-03", level: 3, isEnforced: true, needs: .redirects,
             "No redirect leads to a scheme that the configuration does not allow.",
             because: "Otherwise a web page could read local files.",
-            remedy: "Redirect to your own scheme, or to one that every server may name. The host follows no other redirect."),
-        .must(
-            "SEC-04", level: 4, needs: .succeeds,
-            "Without HOME, and with hostile values of TMPDIR, LC_ALL and PATH, the result is the same.",
-            because: "Services run without a home folder.",
-            remedy: "Depend on settings, not on the environment."),
-        .must(
-            "SEC-05", level: 1,
-            "The library has no executable stack and no segment that is both writable and executable.",
-            because: "With such memory, an attacker can run code through a bug.",
-            remedy: "Link with -z noexecstack, and assemble with .note.GNU-stack."),
-        .must(
-            "SEC-06", level: 3, needs: .succeeds,
-            "File descriptors are close-on-exec, and new files are private (mode 0600).",
-            because: "Programs that are started later inherit open descriptors.",
-            remedy: "Use O_CLOEXEC and mode 0600."),
-        .must(
-            "SEC-07", level: 4, awaits: .isolation,
-            "The plugin uses no network and no files beyond what its manifest requests.",
-            because: "Users decide by these permissions.",
-            remedy: "Request the permissions that you use."),
-        .must(
-            "SEC-08", level: 2, isEnforced: true, needs: .any,
-            "Field names and values are well-formed (RFC 9110, section 5).",
-            because: "A malformed field can split a message in two.",
-            remedy: "Names are tokens. Values contain no control characters."),
-        .must(
-            "SEC-09", level: 4, needs: .succeeds,
-            "The plugin does not allocate the length that a peer declares before the bytes are there.",
-            because: "Otherwise a few bytes can use up all memory.",
-            remedy: "Let the buffer grow as bytes arrive."),
-    ]
-}
-
-/// SEC: what a plugin exposes to others.
-extension ConformanceCheck {
-    static let security: [ConformanceCheck] = [
-        ConformanceCheck("SEC-03") { context throws(CheckSkipped) in
+            remedy: "Redirect to your own scheme, or to one that every server may name. The host follows no other redirect."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 _ = try record.placeOfRedirect(load)
@@ -77,12 +103,44 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("SEC-05") { context throws(CheckSkipped) in
+        .must(
+            "SEC-04", level: 4, needs: .succeeds,
+            "Without HOME, and with hostile values of TMPDIR, LC_ALL and PATH, the result is the same.",
+            because: "Services run without a home folder.",
+            remedy: "Depend on settings, not on the environment.", needsProcess: true
+        ) { context throws(CheckSkipped) in
+            let names = ["HOME", "TMPDIR", "LC_ALL", "LANG", "PATH", "LD_LIBRARY_PATH"]
+            let hostile = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
+            let before = names.map { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+            let usual = try context.results()
+            func set(_ values: [String?]) {
+                for (name, value) in zip(names, values) {
+                    if let value { unsafe setenv(name, value, 1) } else { unsafe unsetenv(name) }
+                }
+            }
+            set(hostile)
+            defer { set(before) }
+            let found = try context.results()
+            for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
+                context.fail("'\(load.url)' gave \(found[index].words) in a hostile environment, but \(usual[index].words) otherwise")
+            }
+        },
+        .must(
+            "SEC-05", level: 1,
+            "The library has no executable stack and no segment that is both writable and executable.",
+            because: "With such memory, an attacker can run code through a bug.",
+            remedy: "Link with -z noexecstack, and assemble with .note.GNU-stack."
+        ) { context throws(CheckSkipped) in
             let file = try ELFFile(at: context.libraryPath())
             if file.hasExecutableStack { context.fail("the library asks for an executable stack; link with -z noexecstack") }
             if file.hasWritableCode { context.fail("a segment of the library can be both written and executed") }
         },
-        ConformanceCheck("SEC-06", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "SEC-06", level: 3, needs: .succeeds,
+            "File descriptors are close-on-exec, and new files are private (mode 0600).",
+            because: "Programs that are started later inherit open descriptors.",
+            remedy: "Use O_CLOEXEC and mode 0600.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let before = Set(ProcessResources.descriptors().keys)
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let found = Mutex<[String]>([])
@@ -121,67 +179,40 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("SEC-01") { context throws(CheckSkipped) in
-            let marks = ["%0D%0aX-Judge:%20yes", "%0a", "%00judge"]
-            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
-                var isJudged = false
-                let (url, query) = load.url.parts
-                for mark in marks {
-                    // In a URL with a query, also at the end of its last value.
-                    let last = query.isEmpty ? [] : ["\(url)\(query.prefix { $0 != "#" })\(mark)"]
-                    for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] + last {
-                        let (_, script) = try context.scene(load)
-                        // `try?` because a text that is no URL never reaches a plugin.
-                        guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else {
-                            continue
-                        }
-                        let made = try context.make(request, of: instance, script)
-                        try made.start()
-                        guard let record = context.settled(made, within: context.patience) else {
-                            throw CheckSkipped("\(request.url.shortDescription) did not end (LIFE-02)")
-                        }
-                        isJudged = true
-                        let nested = made.client.state.withLock(\.nested)
-                        for place in record.places(ofBreaksWith: nested) {
-                            context.fail("\(request.url.shortDescription): a line break or NUL of the URL reached \(place)")
-                        }
+        .must(
+            "SEC-07", level: 4, awaits: .isolation,
+            "The plugin uses no network and no files beyond what its manifest requests.",
+            because: "Users decide by these permissions.",
+            remedy: "Request the permissions that you use."),
+        .must(
+            "SEC-08", level: 2, isEnforced: true, needs: .any,
+            "Field names and values are well-formed (RFC 9110, section 5).",
+            because: "A malformed field can split a message in two.",
+            remedy: "Names are tokens. Values contain no control characters.",
+            check: eachLoad(beside: [.fields]) { record in
+                let ofResponses = record.calls.flatMap { call -> [ReadField] in
+                    switch call.call {
+                    case .interim(let response), .response(let response): response.value?.fields ?? []
+                    case .redirect(let change, let response): (change.value?.fields ?? []) + (response.value?.fields ?? [])
+                    case .trailers(let fields): fields ?? []
+                    default: []
                     }
                 }
-                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
-            }
-        },
-        ConformanceCheck("SEC-02") { context throws(CheckSkipped) in
-            // A path in every file system that no plugin should serve.
-            let file = "etc/passwd"
-            guard let contents = FileManager.default.contents(atPath: "/" + file).map(Array.init), contents.count > 8 else {
-                throw CheckSkipped("/\(file) can't be read here")
-            }
-            func leaks(_ text: String, _ instance: ProbedInstance) throws(CheckSkipped) -> Bool? {
-                // `try?` because a text that is no URL never reaches a plugin.
-                guard let request = try? context.request(text), try context.handler(for: request, of: instance) != nil else { return nil }
-                let made = try context.make(request, of: instance)
-                try made.start()
-                guard let record = context.settled(made, within: context.patience) else {
-                    throw CheckSkipped("'\(text)' did not end (LIFE-02)")
-                }
-                return record.body.contains(contents.prefix(64))
-            }
-            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
-                let root = load.url.root
-                if try leaks("\(root)/\(file)", instance) == true { throw CheckSkipped.other("'\(root)' is the root of the file system") }
-                var isJudged = false
-                for start in Set([root + "/", load.url.folder] + (root.hasSuffix(":") ? [root] : [])) {
-                    for step in ["../", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "....//"] {
-                        let text = start + String(repeating: step, count: 12) + file
-                        guard let isFound = try leaks(text, instance) else { continue }
-                        isJudged = true
-                        if isFound { context.fail("'\(text)' returns the content of /\(file)") }
+                // DESC-05 reports a text that cannot be read.
+                return ofResponses.compactMap { field in
+                    if !field.name.isUnreadable, field.name.text.flatMap({ HTTPField.Name($0) }) == nil {
+                        return "the name of a field is \(field.name.quoted)"
                     }
+                    let isValid = field.value.isUnreadable || HTTPField.isValidValue(field.value.bytes ?? [])
+                    return isValid ? nil : "the value of the field \(field.name.quoted) is \(field.value.quoted)"
                 }
-                if !isJudged { throw CheckSkipped.other("'\(load.url)' accepts no other path") }
-            }
-        },
-        ConformanceCheck("SEC-09", needsProcess: true) { context throws(CheckSkipped) in
+            }),
+        .must(
+            "SEC-09", level: 4, needs: .succeeds,
+            "The plugin does not allocate the length that a peer declares before the bytes are there.",
+            because: "Otherwise a few bytes can use up all memory.",
+            remedy: "Let the buffer grow as bytes arrive.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let length: Int64 = 1 << 30
             var isJudged = false
             func expectGrowth(_ load: ConformanceLoad, _ what: String, _ declare: (Bool) throws(CheckSkipped) -> LoadRecord?)

@@ -3,40 +3,15 @@
 import PortolanCore
 import PortolanPlugins
 
+/// LOAD: many parallel loads and instances.
 extension RuleCatalogue {
-    static let stress: [ConformanceRule] = [
+    static let stress: [CheckedRule] = [
         .must(
             "LOAD-01", level: 4, needs: .succeeds,
             "If many loads run at once and random ones are stopped, the others have the same results as alone.",
             because: "Servers do this all day.",
-            remedy: "Share nothing between loads."),
-        .must(
-            "LOAD-02", level: 4, needs: .large,
-            "64 loads of large bodies at once, with random pauses, have the right digests.",
-            because: "Readers are slow at different times.",
-            remedy: "Keep the position in each load."),
-        .must(
-            "LOAD-03", level: 4, needs: .succeeds,
-            "10,000 small loads one after another all succeed.",
-            because: "A small leak shows only after many loads.",
-            remedy: "Free everything that a load used."),
-        .must(
-            "LOAD-04", level: 4, needs: .succeeds,
-            "Starting and ending another instance while loads run does no harm.",
-            because: "Settings change while loads run.",
-            remedy: "Keep state in each instance."),
-        .must(
-            "LOAD-05", level: 4, needs: .hangs,
-            "A load that hangs forever does not block other loads.",
-            because: "Peers can disappear without a message.",
-            remedy: "Share no thread that may block."),
-    ]
-}
-
-/// LOAD: many parallel loads and instances.
-extension ConformanceCheck {
-    static let stress: [ConformanceCheck] = [
-        ConformanceCheck("LOAD-01") { context throws(CheckSkipped) in
+            remedy: "Share nothing between loads."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             var random = SplitMix(seed: context.seed)
             let together = try context.together(context.known(.succeeds, of: instance, atMost: 8), 128, of: instance)
@@ -48,7 +23,12 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("LOAD-02") { context throws(CheckSkipped) in
+        .must(
+            "LOAD-02", level: 4, needs: .large,
+            "64 loads of large bodies at once, with random pauses, have the right digests.",
+            because: "Readers are slow at different times.",
+            remedy: "Keep the position in each load."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             var random = SplitMix(seed: context.seed)
             let known = try context.known(.large, of: instance, atMost: 4)
@@ -69,7 +49,12 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("LOAD-03") { context throws(CheckSkipped) in
+        .must(
+            "LOAD-03", level: 4, needs: .succeeds,
+            "10,000 small loads one after another all succeed.",
+            because: "A small leak shows only after many loads.",
+            remedy: "Free everything that a load used."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             instance.keepFew(since: 0)
             let known = try context.known(.succeeds, of: instance, atMost: 8)
@@ -79,7 +64,12 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("LOAD-04") { context throws(CheckSkipped) in
+        .must(
+            "LOAD-04", level: 4, needs: .succeeds,
+            "Starting and ending another instance while loads run does no harm.",
+            because: "Settings change while loads run.",
+            remedy: "Keep state in each instance."
+        ) { context throws(CheckSkipped) in
             let plugin = try context.plugin()
             let first = try context.instance(of: plugin)
             for load in try context.loads(.succeeds) {
@@ -94,7 +84,12 @@ extension ConformanceCheck {
             }
             if context.areAllIdle { first.end() }
         },
-        ConformanceCheck("LOAD-05") { context throws(CheckSkipped) in
+        .must(
+            "LOAD-05", level: 4, needs: .hangs,
+            "A load that hangs forever does not block other loads.",
+            because: "Peers can disappear without a message.",
+            remedy: "Share no thread that may block."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let known = try context.loads(.succeeds).map { load throws(CheckSkipped) in
                 let start = MonotonicTime.now

@@ -5,55 +5,24 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+/// THREAD: several threads, and several loads.
 extension RuleCatalogue {
-    static let threads: [ConformanceRule] = [
+    static let threads: [CheckedRule] = [
         .must(
             "THREAD-01", level: 3, isEnforced: true, needs: .succeeds,
             "The client is called only from inside a call into the load, or on the load-thread. The plugin's own threads only call wake.",
             because: "Otherwise events overlap, or come after the end.",
-            remedy: "Call wake from your own threads, and deliver in woken."),
+            remedy: "Call wake from your own threads, and deliver in woken.",
+            check: eachLoad { record in
+                let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
+                return outside.map { ["\($0.call.function) was called on a thread that was not inside a call into the load"] } ?? []
+            }),
         .must(
             "THREAD-02", level: 3, needs: .succeeds,
             "A load may be made on one thread, started on a second, resumed on a third and stopped on a fourth.",
             because: "The host uses any thread that is free.",
-            remedy: "Keep no state of a load in thread-local memory."),
-        .must(
-            "THREAD-03", level: 3, needs: .succeeds,
-            "Two loads at once each deliver their own bytes.",
-            because: "It is easy to share a buffer by mistake.",
-            remedy: "Give each load its own buffer."),
-        .must(
-            "THREAD-04", level: 3, needs: .succeeds,
-            "After each call, signal masks, signal handlers, locale and rounding mode are the same as before.",
-            because: "All of these belong to the process.",
-            remedy: "Restore what a library changed, or use its thread-safe functions."),
-        .should(
-            "THREAD-05", level: 4, needs: .succeeds,
-            "256 loads at once need only a bounded number of threads.",
-            because: "Each thread costs memory and time.",
-            remedy: "Share threads between loads."),
-        .must(
-            "THREAD-06", level: 3, needs: .succeeds,
-            "The plugin holds no lock while it calls the client.",
-            because: "The client may call back, or wait for another load.",
-            remedy: "Unlock before each client call."),
-        .must(
-            "THREAD-07", level: 3, needs: .succeeds,
-            "A client call that blocks in one load does not block another load.",
-            because: "The readers of two loads are independent.",
-            remedy: "Share no lock between loads."),
-        .must(
-            "THREAD-08", level: 4, needs: .succeeds,
-            "When no load is left, every thread of the plugin has ended or sleeps.",
-            because: "A thread in a busy loop uses the processor forever.",
-            remedy: "Wait on a condition variable, not in a loop."),
-    ]
-}
-
-/// THREAD: several threads, and several loads.
-extension ConformanceCheck {
-    static let threads: [ConformanceCheck] = [
-        ConformanceCheck("THREAD-02") { context throws(CheckSkipped) in
+            remedy: "Keep no state of a load in thread-local memory."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 var script = CheckContext.script(for: load)
                 script.pauses = .each
@@ -88,7 +57,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("THREAD-03") { context throws(CheckSkipped) in
+        .must(
+            "THREAD-03", level: 3, needs: .succeeds,
+            "Two loads at once each deliver their own bytes.",
+            because: "It is easy to share a buffer by mistake.",
+            remedy: "Give each load its own buffer."
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let known = try context.known(.succeeds, of: instance, atMost: 8)
             for _ in 0..<4 {
@@ -129,7 +103,12 @@ extension ConformanceCheck {
             let words = known.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
             throw CheckSkipped("\(words), so the check can't see whether loads mix their bytes")
         },
-        ConformanceCheck("THREAD-04", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "THREAD-04", level: 3, needs: .succeeds,
+            "After each call, signal masks, signal handlers, locale and rounding mode are the same as before.",
+            because: "All of these belong to the process.",
+            remedy: "Restore what a library changed, or use its thread-safe functions.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             let loads = try context.loads(.any)
             let before = ProcessEnvironment.taken()
@@ -143,7 +122,12 @@ extension ConformanceCheck {
             context.fail(ProcessEnvironment.taken().changes(since: before).map { "after its loads had ended, \($0)" })
             instance.end()
         },
-        ConformanceCheck("THREAD-05", needsProcess: true) { context throws(CheckSkipped) in
+        .should(
+            "THREAD-05", level: 4, needs: .succeeds,
+            "256 loads at once need only a bounded number of threads.",
+            because: "Each thread costs memory and time.",
+            remedy: "Share threads between loads.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let (count, bound) = (256, max(32, 2 * ProcessInfo.processInfo.activeProcessorCount))
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let state = ConditionLock((inside: 0, isOver: false))
@@ -170,7 +154,12 @@ extension ConformanceCheck {
                 if own > bound { context.warn("'\(load.url)': \(count) loads at once had \(own) threads of their own; share them") }
             }
         },
-        ConformanceCheck("THREAD-06") { context throws(CheckSkipped) in
+        .must(
+            "THREAD-06", level: 3, needs: .succeeds,
+            "The plugin holds no lock while it calls the client.",
+            because: "The client may call back, or wait for another load.",
+            remedy: "Unlock before each client call."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 guard let handler = try context.handler(for: request, of: instance) else { return }
                 let start = MonotonicTime.now
@@ -210,7 +199,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("THREAD-07") { context throws(CheckSkipped) in
+        .must(
+            "THREAD-07", level: 3, needs: .succeeds,
+            "A client call that blocks in one load does not block another load.",
+            because: "The readers of two loads are independent.",
+            remedy: "Share no lock between loads."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let start = MonotonicTime.now
                 guard try context.settled(request, of: instance, CheckContext.script(for: load)) != nil else {
@@ -241,7 +235,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("THREAD-08", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "THREAD-08", level: 4, needs: .succeeds,
+            "When no load is left, every thread of the plugin has ended or sleeps.",
+            because: "A thread in a busy loop uses the processor forever.",
+            remedy: "Wait on a condition variable, not in a loop.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let instance = try context.instance()
             try context.followAll(context.loads(.any), of: instance)
             let time = ProcessResources.processorTimeAtRest()

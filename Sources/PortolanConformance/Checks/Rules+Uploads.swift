@@ -3,60 +3,15 @@
 import PortolanCore
 import PortolanPlugins
 
+/// UPLOAD: request bodies that a load sends.
 extension RuleCatalogue {
-    static let uploads: [ConformanceRule] = [
+    static let uploads: [CheckedRule] = [
         .must(
             "UPLOAD-01", level: 2, needs: .uploads,
             "Every byte of the upload body arrives, in order.",
             because: "If a byte is missing, the file is damaged.",
-            remedy: "Read until read_body returns 0."),
-        .must(
-            "UPLOAD-02", level: 3, needs: .uploads,
-            "If the upload body has no data yet, the load waits without a busy loop.",
-            because: "The source may be a person who types.",
-            remedy: "Return when read_body returns PORTOLAN_WAIT."),
-        .must(
-            "UPLOAD-03", level: 3, needs: .uploads,
-            "If the upload body fails, the load fails with the error of the body.",
-            because: "The peer must not keep half a file.",
-            remedy: "Return when read_body returns PORTOLAN_STOPPED."),
-        .must(
-            "UPLOAD-04", level: 2, needs: .uploads,
-            "An empty upload body works, with and without a length.",
-            because: "Empty files are valid.",
-            remedy: "If the first read_body returns 0, treat that as the end."),
-        .must(
-            "UPLOAD-05", level: 3, needs: .uploads,
-            "An upload body of unknown length works, or the load fails with a clear error.",
-            because: "Pipes have no length.",
-            remedy: "Check whether body_length is -1."),
-        .must(
-            "UPLOAD-06", level: 3, needs: .uploads,
-            "The last total in did_send equals the number of bytes that the load read.",
-            because: "Progress bars must reach the end.",
-            remedy: "Call did_send after each piece."),
-        .must(
-            "UPLOAD-07", level: 3, needs: .uploads,
-            "If the load has to send the body again, it asks for the body again.",
-            because: "The first reading has consumed the body.",
-            remedy: "Call rewind_body."),
-        .must(
-            "UPLOAD-08", level: 4, needs: .uploads,
-            "A body of 1 GiB is sent with constant memory.",
-            because: "Bodies can be larger than memory.",
-            remedy: "Send each piece before you read the next."),
-        .must(
-            "UPLOAD-09", level: 3, isEnforced: true, needs: .uploads,
-            "An upload body with more or fewer bytes than declared is an error.",
-            because: "The peer counts the bytes.",
-            remedy: "Do nothing. The host compares the numbers, and stops the load at read_body."),
-    ]
-}
-
-/// UPLOAD: request bodies that a load sends.
-extension ConformanceCheck {
-    static let uploads: [ConformanceCheck] = [
-        ConformanceCheck("UPLOAD-01") { context throws(CheckSkipped) in
+            remedy: "Read until read_body returns 0."
+        ) { context throws(CheckSkipped) in
             // … and pieces that fill a buffer, and one byte more. All of them fit into the pipes of a server that runs
             // a program for each request.
             let full: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
@@ -85,26 +40,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("BODY-08") { context throws(CheckSkipped) in
-            let text = (0..<512).map { UInt8(0x20 + $0 % 95) }
-            let bytes = (0..<512).map { UInt8(truncatingIfNeeded: $0 * 7) }
-            var isJudged = false
-            var echoes: Set<String> = []
-            try context.eachUpload([text], length: 512) { load, record throws(CheckSkipped) in
-                if record.didFinish, record.body == text { echoes.insert(load.url) }
-            }
-            try context.eachUpload([bytes], length: 512) { load, record throws(CheckSkipped) in
-                guard echoes.contains(load.url) else { return }
-                isJudged = true
-                if record.body != bytes {
-                    context.fail(
-                        "'\(load.url)' returns a text unchanged, but changes 512 bytes with every value "
-                            + "(\(ValueFormatting.count(record.body.count, "byte")) came)")
-                }
-            }
-            if !isJudged { throw CheckSkipped("no URL of the manifest returns what is uploaded to it") }
-        },
-        ConformanceCheck("UPLOAD-02") { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-02", level: 3, needs: .uploads,
+            "If the upload body has no data yet, the load waits without a busy loop.",
+            because: "The source may be a person who types.",
+            remedy: "Return when read_body returns PORTOLAN_WAIT."
+        ) { context throws(CheckSkipped) in
             try context.eachLoad(.uploads, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 let (request, plain) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
                 var script = plain
@@ -136,7 +77,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("UPLOAD-03") { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-03", level: 3, needs: .uploads,
+            "If the upload body fails, the load fails with the error of the body.",
+            because: "The peer must not keep half a file.",
+            remedy: "Return when read_body returns PORTOLAN_STOPPED."
+        ) { context throws(CheckSkipped) in
             try context.eachUpload(from: .failing(2)) { load, record throws(CheckSkipped) in
                 try record.expectsReading(load)
                 if let late = record.deliveredAfterStop.first {
@@ -144,7 +90,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("UPLOAD-04") { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-04", level: 2, needs: .uploads,
+            "An empty upload body works, with and without a length.",
+            because: "Empty files are valid.",
+            remedy: "If the first read_body returns 0, treat that as the end."
+        ) { context throws(CheckSkipped) in
             for length: Int64? in [0, nil] {
                 try context.eachUpload([], length: length) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
@@ -155,7 +106,12 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("UPLOAD-05") { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-05", level: 3, needs: .uploads,
+            "An upload body of unknown length works, or the load fails with a clear error.",
+            because: "Pipes have no length.",
+            remedy: "Check whether body_length is -1."
+        ) { context throws(CheckSkipped) in
             try context.eachUpload(CheckContext.pieces, length: nil) { load, record throws(CheckSkipped) in
                 guard record.didFinish else {
                     if record.failure?.value == nil {
@@ -169,7 +125,12 @@ extension ConformanceCheck {
                     "'\(load.url)' read \(record.bytesRead) bytes of an upload of \(CheckContext.length) without a length, and finished")
             }
         },
-        ConformanceCheck("UPLOAD-06") { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-06", level: 3, needs: .uploads,
+            "The last total in did_send equals the number of bytes that the load read.",
+            because: "Progress bars must reach the end.",
+            remedy: "Call did_send after each piece."
+        ) { context throws(CheckSkipped) in
             try context.eachUpload { load, record throws(CheckSkipped) in
                 let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
                 guard record.didFinish, let total = sent.last else {
@@ -179,7 +140,12 @@ extension ConformanceCheck {
                 context.fail("'\(load.url)': the last total in did_send was \(total), but the load had read \(record.bytesRead) bytes")
             }
         },
-        ConformanceCheck("UPLOAD-07") { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-07", level: 3, needs: .uploads,
+            "If the load has to send the body again, it asks for the body again.",
+            because: "The first reading has consumed the body.",
+            remedy: "Call rewind_body."
+        ) { context throws(CheckSkipped) in
             var isJudged = false
             try context.eachUpload { load, record throws(CheckSkipped) in
                 guard record.didFinish, let question = record.calls.lastIndex(where: \.isChallenge) else { return }
@@ -192,7 +158,12 @@ extension ConformanceCheck {
             }
             if !isJudged { throw CheckSkipped("no URL of the manifest sends a challenge after it has read from an upload") }
         },
-        ConformanceCheck("UPLOAD-08", needsProcess: true) { context throws(CheckSkipped) in
+        .must(
+            "UPLOAD-08", level: 4, needs: .uploads,
+            "A body of 1 GiB is sent with constant memory.",
+            because: "Bodies can be larger than memory.",
+            remedy: "Send each piece before you read the next.", needsProcess: true
+        ) { context throws(CheckSkipped) in
             let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Memory that only the first upload needs is excluded.
@@ -221,12 +192,17 @@ extension ConformanceCheck {
                 }
             }
         },
+        .must(
+            "UPLOAD-09", level: 3, isEnforced: true, needs: .uploads,
+            "An upload body with more or fewer bytes than declared is an error.",
+            because: "The peer counts the bytes.",
+            remedy: "Do nothing. The host compares the numbers, and stops the load at read_body."),
     ]
 }
 
 extension CheckContext {
     /// Calls `body` with the record of each upload.
-    fileprivate func eachUpload(
+    func eachUpload(
         _ pieces: [[UInt8]] = CheckContext.pieces, length: Int64? = CheckContext.length, from source: ClientScript.BodySource = .ready,
         _ body: (ConformanceLoad, LoadRecord) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {

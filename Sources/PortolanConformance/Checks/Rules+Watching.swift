@@ -3,50 +3,45 @@
 import PortolanCore
 import PortolanPlugins
 
+/// WATCH: the descriptors and timers that a load watches through the host.
 extension RuleCatalogue {
-    static let watching: [ConformanceRule] = [
+    static let watching: [CheckedRule] = [
         .must(
             "WATCH-01", level: 2, isEnforced: true,
             "Only event-driven loads watch file descriptors and set timers.",
             because: "A blocking load can wait on its own thread, and has no function woken.",
-            remedy: "Wait with poll(2) in run, or make the load event-driven."),
+            remedy: "Wait with poll(2) in run, or make the load event-driven.",
+            check: watched(isBlocking: true) { flaw in
+                flaw == .isOfBlockingLoad ? "it is a blocking load, but watches a descriptor or sets a timer" : nil
+            }),
         .must(
             "WATCH-02", level: 2, isEnforced: true,
             "Loads watch file descriptors for published bits only, and use only published timer numbers.",
             because: "The host can't report events that it does not know.",
-            remedy: "Use the values of portolan_readiness, and timers below PORTOLAN_TIMER_LIMIT."),
+            remedy: "Use the values of portolan_readiness, and timers below PORTOLAN_TIMER_LIMIT.",
+            check: watched(isBlocking: false) { flaw in
+                switch flaw {
+                case .bits(let bits): "watch was called for \(bits), which are not published bits"
+                case .timer(let timer): "timer \(timer) was set, but timers have numbers from 0 to \(DescriptorWatches.timerLimit - 1)"
+                case .isOfBlockingLoad, .isClosed: nil
+                }
+            }),
         .must(
             "WATCH-03", level: 3, isEnforced: true,
             "The load calls unwatch before it closes a watched file descriptor.",
             because: "A moment later, another load may have a file with the same number.",
-            remedy: "Call unwatch before close, except in stop and destroy."),
-    ]
-}
-
-/// WATCH: the descriptors and timers that a load watches through the host.
-extension ConformanceCheck {
-    static let watching: [ConformanceCheck] = [
-        watched("WATCH-01", isBlocking: true) { flaw in
-            flaw == .isOfBlockingLoad ? "it is a blocking load, but watches a descriptor or sets a timer" : nil
-        },
-        watched("WATCH-02", isBlocking: false) { flaw in
-            switch flaw {
-            case .bits(let bits): "watch was called for \(bits), which are not published bits"
-            case .timer(let timer): "timer \(timer) was set, but timers have numbers from 0 to \(DescriptorWatches.timerLimit - 1)"
-            case .isOfBlockingLoad, .isClosed: nil
-            }
-        },
-        watched("WATCH-03", isBlocking: false) { flaw in
-            if case .isClosed(let descriptor) = flaw { "descriptor \(descriptor) was closed while it was watched" } else { nil }
-        },
+            remedy: "Call unwatch before close, except in stop and destroy.",
+            check: watched(isBlocking: false) { flaw in
+                if case .isClosed(let descriptor) = flaw { "descriptor \(descriptor) was closed while it was watched" } else { nil }
+            }),
     ]
 
     /// Examines loads that reach their end, loads that are stopped at each of their first events, and loads that hang
     /// until they are stopped.
     private static func watched(
-        _ id: String, isBlocking: Bool, _ words: @escaping @Sendable (ProbedWatches.Flaw) -> String?
-    ) -> ConformanceCheck {
-        ConformanceCheck(id) { context throws(CheckSkipped) in
+        isBlocking: Bool, _ words: @escaping @Sendable (ProbedWatches.Flaw) -> String?
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             try context.eachLoad(.any, and: [.hangs], isBlocking: isBlocking) { load, _, instance throws(CheckSkipped) in
                 var isUsed = isBlocking
                 for stop in [nil, 0, 1, 2] {

@@ -15,15 +15,16 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     /// time, environment, limits, standard output. It needs its own process, as `portolan check` provides it; in a test
     /// that runs beside others it also sees their resources.
     public let needsProcess: Bool
+    let body: Body
+
     /// Runs the check, and adds its findings to the context. Throws if the rule cannot be checked.
-    let body: @Sendable (CheckContext) throws(CheckSkipped) -> Void
+    typealias Body = @Sendable (CheckContext) throws(CheckSkipped) -> Void
 
     public var id: String { rule.id }
     /// For example `ORDER-02: A load has exactly one end…`.
     public var description: String { "\(rule.id): \(rule.sentence)" }
 
-    init(_ id: String, needsProcess: Bool = false, _ body: @escaping @Sendable (CheckContext) throws(CheckSkipped) -> Void) {
-        guard let rule = RuleCatalogue.rule(id) else { preconditionFailure("no rule \(id) is in the catalogue") }
+    init(_ rule: ConformanceRule, needsProcess: Bool, _ body: @escaping Body) {
         (self.rule, self.needsProcess, self.body) = (rule, needsProcess, body)
     }
 }

@@ -146,7 +146,7 @@ struct MemoryObserver {
     var results: [CheckResult] {
         let why = made == 0 ? unseen.first.map { "; \($0.detail)" } ?? "" : ""
         let note = "\(ValueFormatting.count(made, "check")) ran under memcheck; skipped: \(skipped)\(why)"
-        return RuleCatalogue.memory.map { rule in
+        return RuleCatalogue.memory.map(\.rule).map { rule in
             let own = seen[rule.id] ?? []
             var findings = own.prefix(Self.largestCount).map { $0.1.finding }
             if own.count > Self.largestCount { findings.append(Finding(.failure, "\(own.count - Self.largestCount) more")) }

@@ -15,7 +15,8 @@ extension ConformanceRunner {
     /// - Parameter open: Opens the plugin, and returns its problems.
     /// - Throws: If this process has other threads, or if no temporary folder can be made.
     package func opening(by open: @escaping @Sendable () -> [String]) throws -> Opening {
-        let check = ConformanceCheck("MANIF-01", needsProcess: true) { context throws(CheckSkipped) in context.fail(open()) }
+        guard let rule = RuleCatalogue.rule("MANIF-01") else { preconditionFailure("no rule MANIF-01 is in the catalogue") }
+        let check = ConformanceCheck(rule, needsProcess: true) { context throws(CheckSkipped) in context.fail(open()) }
         var opening = Opening.ended("no process could be created")
         try run([check], jobs: 1) { result in
             guard result.rule == check.rule else { return }

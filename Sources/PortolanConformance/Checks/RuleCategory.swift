@@ -7,8 +7,10 @@ public struct RuleCategory: Hashable, Sendable, Identifiable {
     /// The title for readers.
     public let title: String
     public let rules: [ConformanceRule]
+    /// The checks of these rules, in the same order.
+    let checks: [ConformanceCheck]
 
-    init(_ id: String, _ title: String, _ rules: [ConformanceRule]) {
-        (self.id, self.title, self.rules) = (id, title, rules)
+    init(_ id: String, _ title: String, _ rules: [CheckedRule]) {
+        (self.id, self.title, self.rules, checks) = (id, title, rules.map(\.rule), rules.compactMap(\.check))
     }
 }

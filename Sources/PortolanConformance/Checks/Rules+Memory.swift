@@ -2,7 +2,7 @@
 
 extension RuleCatalogue {
     /// Checked with the reports of Valgrind's memcheck during the other checks: `portolan check --sanitizer`.
-    static let memory: [ConformanceRule] = [
+    static let memory: [CheckedRule] = [
         .must(
             "MEM-01", level: 4,
             "The plugin accesses only its own memory and memory that it borrows.",

@@ -3,59 +3,11 @@
 import PortolanCore
 import PortolanPlugins
 
-/// LEAK: the memory of many loads in sequence.
-extension ConformanceCheck {
-    static let heap: [ConformanceCheck] = [
-        flat("LEAK-01", .any, "loads") { context, rounds throws(CheckSkipped) in
-            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
-                try rounds(load, instance) { _ throws(CheckSkipped) in
-                    let (request, script) = try context.terseScene(load)
-                    _ = try context.performHere(request, of: instance, script)
-                }
-            }
-        },
-        flat("LEAK-05", .any, "loads that were stopped") { context, rounds throws(CheckSkipped) in
-            func measure(_ scenario: ConformanceRule.Scenario) throws(CheckSkipped) {
-                try context.eachLoad(scenario) { load, _, instance throws(CheckSkipped) in
-                    try rounds(load, instance) { index throws(CheckSkipped) in
-                        var (request, script) = try context.terseScene(load)
-                        // At each of the first events, while a challenge waits, or at any moment; and a load that never
-                        // started.
-                        if scenario != .hangs, index % 6 < 4 {
-                            script.stopsAt = index % 6
-                            _ = try context.performHere(request, of: instance, script)
-                            return
-                        }
-                        if index % 12 == 5, load.tags.contains(.challenges) {
-                            guard try context.stoppedWaiting(request, of: instance, script) == nil else { return }
-                            throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
-                        }
-                        let made = try context.make(request, of: instance, script)
-                        if index % 6 != 4 { try made.start() }
-                        made.stop()
-                        guard context.settled(made, within: context.shortPatience) != nil else {
-                            throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
-                        }
-                    }
-                }
-            }
-            try measure(.any)
-            if (try? context.loads(.hangs)) != nil { try measure(.hangs) }  // because a manifest without one may have others
-        },
-        flat("LEAK-06", .fails, "loads that failed") { context, rounds throws(CheckSkipped) in
-            try context.eachLoad(.fails) { load, _, instance throws(CheckSkipped) in
-                try rounds(load, instance) { _ throws(CheckSkipped) in
-                    let (request, script) = try context.terseScene(load)
-                    _ = try context.performHere(request, of: instance, script)
-                }
-            }
-        },
-        redirectLoop,
-    ]
-
+/// What the checks of LEAK share: the memory of many loads in sequence.
+extension RuleCatalogue {
     /// More redirects than any host follows. A redirect cycle between servers multiplies the memory that each redirect
     /// leaves.
-    private static let redirectLoop = flat("REDIR-05", .redirects, "redirects", longestRound: 60) { context, rounds throws(CheckSkipped) in
+    static let redirectLoop = flat(.redirects, "redirects", longestRound: 60) { context, rounds throws(CheckSkipped) in
         try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
             try rounds(load, instance) { _ throws(CheckSkipped) in
                 let record = try context.performHere(request, of: instance, CheckContext.script(for: load))
@@ -64,15 +16,15 @@ extension ConformanceCheck {
         }
     }
 
-    private typealias OneLoad = (Int) throws(CheckSkipped) -> Void
-    private typealias Rounds = (ConformanceLoad, ProbedInstance, OneLoad) throws(CheckSkipped) -> Void
+    typealias OneLoad = (Int) throws(CheckSkipped) -> Void
+    typealias Rounds = (ConformanceLoad, ProbedInstance, OneLoad) throws(CheckSkipped) -> Void
 
     /// Fails if each round of loads of a URL leaves more heap in use than the one before.
-    private static func flat(
-        _ id: String, _ scenario: ConformanceRule.Scenario, _ what: String, longestRound: Int = 200,
+    static func flat(
+        _ scenario: ConformanceRule.Scenario, _ what: String, longestRound: Int = 200,
         _ measure: @escaping @Sendable (CheckContext, Rounds) throws(CheckSkipped) -> Void
-    ) -> ConformanceCheck {
-        ConformanceCheck(id, needsProcess: true) { context throws(CheckSkipped) in
+    ) -> ConformanceCheck.Body {
+        { context throws(CheckSkipped) in
             // The share of each URL, as if there were one more, because a URL that leaks runs all rounds and must end
             // within the time limit.
             let budget = try context.patience * 3 / (context.loads(scenario).count + 1)
@@ -178,7 +130,7 @@ extension CheckContext {
 extension CheckContext {
     /// Does the same as ``scene(_:)``, without recording bodies, so that the counts do not depend on how far a load
     /// came before its stop.
-    fileprivate func terseScene(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
+    func terseScene(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
         var (request, script) = try scene(load)
         script.isTerse = true
         return (request, script)

@@ -49,22 +49,4 @@ public struct ConformanceRule: Hashable, Sendable, Identifiable, CustomStringCon
     /// The part of the ID before the number, for example `ORDER`.
     public var category: String { String(id.prefix { $0 != "-" }) }
     public var description: String { id }
-
-    static func must(
-        _ id: String, level: Int, isEnforced: Bool = false, needs scenario: Scenario? = nil, awaits: Ability? = nil, _ sentence: String,
-        because reason: String, remedy: String
-    ) -> Self {
-        Self(
-            id: id, level: level, force: .must, isEnforced: isEnforced, sentence: sentence, reason: reason, remedy: remedy,
-            scenario: scenario, awaits: awaits)
-    }
-
-    static func should(
-        _ id: String, level: Int, isEnforced: Bool = false, needs scenario: Scenario? = nil, awaits: Ability? = nil, _ sentence: String,
-        because reason: String, remedy: String
-    ) -> Self {
-        Self(
-            id: id, level: level, force: .should, isEnforced: isEnforced, sentence: sentence, reason: reason, remedy: remedy,
-            scenario: scenario, awaits: awaits)
-    }
 }
