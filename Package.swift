@@ -119,7 +119,7 @@ let package = Package(
             name: "Portolan",
             dependencies: [
                 "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanHTTPSyntax",
-                "PortolanPlugins", "PortolanTransport", httpTypes,
+                "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
             swiftSettings: strict),
         // For authors of handlers in Swift.

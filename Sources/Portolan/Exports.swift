@@ -5,6 +5,8 @@
 // are in backquotes so that a tool that searches the text for declarations (`struct NAME`) finds none here.
 
 @_exported public import HTTPTypes
+// For Loader.Configuration.logger.
+@_exported public import struct `Logging`.Logger
 
 // Loads and tasks.
 @_exported public import class `PortolanCore`.Loader

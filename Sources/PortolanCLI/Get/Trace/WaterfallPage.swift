@@ -16,9 +16,13 @@ struct WaterfallPage: Sendable {
     private let loadCount: Int
     private let lostEvents: Int
     private let began: Double
+    private let detailsLimit: Int
 
-    /// - Parameter redaction: Removes what a recording must not contain.
-    init(of trace: Trace, redaction: Redaction) {
+    /// - Parameters:
+    ///   - redaction: Removes what a recording must not contain.
+    ///   - detailsLimit: How many bytes of rows the page has, before the details of the following rows are left out.
+    init(of trace: Trace, redaction: Redaction, detailsLimit: Int = 32 << 20) {
+        self.detailsLimit = detailsLimit
         let origin = trace.loads.map(\.began).min() ?? 0
         var rows: [WaterfallRow] = []
         var leftOut = 0
@@ -94,12 +98,21 @@ struct WaterfallPage: Sendable {
             <table class="waterfall" style="--step:\(TimeAxis.number(step))%">
             <caption class="offscreen">Requests and nested loads, in order of their start. The details of each follow in the row below it.</caption>
             <thead><tr><th scope="col">Request</th><th scope="col">Status</th><th scope="col" class="wide">Protocol</th><th scope="col" class="wide">Type</th><th scope="col" class="number">Size</th><th scope="col" class="number">Time</th><th scope="col" class="chart"><span class="offscreen">Phases</span><div class="axis" aria-hidden="true">\(labels.joined())</div></th></tr></thead>
-            \(rows.enumerated().map { body($0.element, number: $0.offset + 1, span) }.joined(separator: "\n"))
+            \(bodies(span))
             </table>
             """
     }
 
-    private func body(_ row: WaterfallRow, number: Int, _ span: Double) -> String {
+    private func bodies(_ span: Double) -> String {
+        var text = ""
+        for (index, row) in rows.enumerated() {
+            let details = text.utf8.count < detailsLimit ? details(of: row) : "<p>Left out: the page has reached its limit.</p>"
+            text += body(row, number: index + 1, details, span) + "\n"
+        }
+        return text
+    }
+
+    private func body(_ row: WaterfallRow, number: Int, _ details: String, _ span: Double) -> String {
         let indent = row.depth > 0 ? #" style="padding-left:\#(min(row.depth, 8) * 14 + 10)px""# : ""
         let nested = row.depth > 0 ? #"<span class="note">nested </span>"# : ""
         let bars = row.bars.map { bar in
@@ -116,7 +129,7 @@ struct WaterfallPage: Sendable {
             <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.time.milliseconds) ms</td>\
             <td class="chart"><div class="track" role="img" aria-label="Starts at \(row.start.milliseconds) ms: \(words)">\(bars.joined())</div></td></tr>
             <tr class="more"><td colspan="7"><details><summary>Details of request \(number)</summary>
-            \(details(of: row))
+            \(details)
             </details></td></tr>
             </tbody>
             """
@@ -176,8 +189,8 @@ struct WaterfallPage: Sendable {
             path += " L\(TimeAxis.number(Double(index) * step)),\(y) L\(TimeAxis.number(Double(index + 1) * step)),\(y)"
         }
         let words =
-            "\(size(throughput.bytes)) in \((throughput.end - throughput.start).milliseconds) ms, \(size(Int64(average)))/s on average, "
-            + "\(size(Int64(largest)))/s at most"
+            "\(size(throughput.bytes)) in \((throughput.end - throughput.start).milliseconds) ms, \(ProgressBar.size(average))/s on average, "
+            + "\(ProgressBar.size(largest))/s at most"
         return """
             <figure><figcaption>Throughput of the body: \(words)</figcaption>
             <svg class="curve" viewBox="0 0 600 60" preserveAspectRatio="none" role="img" aria-label="Throughput: \(words)"><path d="\(path) L600,60 Z"/></svg></figure>

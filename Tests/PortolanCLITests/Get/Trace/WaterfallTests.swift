@@ -149,6 +149,10 @@ import Testing
         #expect(many.rows.count == 1000 && many.text.contains("500 rows beyond the first 1000 are left out."))
         #expect(many.text.contains("1500 requests in 1500 loads"))
         #expect(page([]).text.contains("0 requests in 0 loads"))
+        let limited = WaterfallPage(
+            of: Trace(loads: [short, short, short]), redaction: Redaction(keepsSecrets: false), detailsLimit: 4000
+        ).text
+        #expect(limited.ranges(of: "Left out: the page has reached its limit.").count == 1)
     }
 
     private static let shortest = ["0 µs", "0.2 µs", "0.4 µs", "0.6 µs", "0.8 µs", "1 µs"]
