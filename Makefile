@@ -97,8 +97,9 @@ embedding:
 	@scripts/embedding.sh
 
 # Does what the tutorials say with the command that build-tests has built. Their packages are part of embedding.
+# The Swift blocks of the pages compile, and the tutorials' commands print what the pages say.
 tutorials: $(BUILD_TESTS)
-	@PORTOLAN="$$($(WITH_BENCHMARKS) build --show-bin-path)/portolan" scripts/tutorials.py portolan .build/tutorials
+	@built="$$($(WITH_BENCHMARKS) build --show-bin-path)" && scripts/examples.py "$$built/Modules" && PORTOLAN="$$built/portolan" scripts/tutorials.py portolan .build/tutorials
 
 # Measures Portolan beside its peers, and writes .build/bench/results.json and report.html:  make bench [BENCH="--row gzip --rounds 3"]
 # In a folder of its own, where no plugins lie beside the program.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What the examples of the pages take from the text around them. scripts/examples.py compiles it with them.
+
+import Foundation
+import Portolan
+
+struct Tokens {
+    func current() async throws -> String { "" }
+}
+
+struct Item: Encodable {}
+
+func askUser() async -> String { "" }
+
+let tokens = Tokens()
+let item = Item()
+let key = ""
+let file = URL(filePath: "recording.har")
+var request: Request { fatalError("This is compiled and never run.") }
+var greetings: AsyncHandler { fatalError("This is compiled and never run.") }
