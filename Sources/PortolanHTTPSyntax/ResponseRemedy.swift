@@ -9,9 +9,9 @@ package enum ResponseRemedy: Sendable, Hashable {
     /// A clause for the message.
     case advice(String)
 
-    package var words: String {
+    package var phrase: String {
         switch self {
-        case .raise(let limit): LoadError.Remedy.raiseLimit(limit).words
+        case .raise(let limit): LoadError.Remedy.raiseLimit(limit).phrase
         case .advice(let clause): clause
         }
     }

@@ -50,6 +50,6 @@ package struct ResponseSyntaxError: Error, Equatable, Sendable {
 extension ResponseSyntaxError: CustomStringConvertible {
     package var description: String {
         let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
-        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.words)"
+        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.phrase)"
     }
 }

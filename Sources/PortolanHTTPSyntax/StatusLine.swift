@@ -26,11 +26,11 @@ struct StatusLine {
             end == line.count || line[end].isBlank
         else { throw ResponseSyntaxError(.statusLine, line) }
         status = Int(line[start] &- 0x30) * 100 + Int(line[start + 1] &- 0x30) * 10 + Int(line[start + 2] &- 0x30)
-        let words = line.extracting(line.trimmed(end..<line.count))
-        for index in words.indices where words[index] == 0 || words[index] == .carriageReturn {
+        let phrase = line.extracting(line.trimmed(end..<line.count))
+        for index in phrase.indices where phrase[index] == 0 || phrase[index] == .carriageReturn {
             throw ResponseSyntaxError(.statusLine, line)
         }
-        reason = words.latin1Text
+        reason = phrase.latin1Text
     }
 
     /// Whether `octets` may follow the first `count` octets of a status line, which were checked before.

@@ -13,7 +13,7 @@ extension JSONValue {
     private func append(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes += "null".utf8
-        case .bool(let truth): bytes += (truth ? "true" : "false").utf8
+        case .bool(let boolean): bytes += (boolean ? "true" : "false").utf8
         case .number(let text): bytes += text.utf8
         case .string(let text): Self.append(text, to: &bytes)
         case .array(let elements):

@@ -28,7 +28,7 @@ import Testing
         unsafe frame.result.pointee = .max
         switch type {
         case .float, .double: break
-        case .bool: #expect(unsafe type.loadResult(frame.result) == .truth(true))
+        case .bool: #expect(unsafe type.loadResult(frame.result) == .boolean(true))
         default: #expect(unsafe type.loadResult(frame.result) == .integer(type.isSigned ? -1 : type.range.upperBound))
         }
     }

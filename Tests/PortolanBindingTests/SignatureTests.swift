@@ -67,9 +67,9 @@ import Testing
         ("bytes[m] (buffer a[n] filled by m, size n, out size m)", "'m' is the length of two parameters"),
         ("bytes[m] (out bytes a[m], out size m)", "'m' is the length of two parameters"),
     ])
-    func errorNamesWhatIsWrong(_ text: String, _ words: String) {
+    func errorNamesWhatIsWrong(_ text: String, _ phrase: String) {
         let problem = #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .function) }
-        #expect(problem?.detail.contains(words) == true, "\(problem?.detail ?? "")")
+        #expect(problem?.detail.contains(phrase) == true, "\(problem?.detail ?? "")")
     }
 
     @Test(arguments: [

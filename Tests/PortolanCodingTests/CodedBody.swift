@@ -16,17 +16,17 @@ struct CodedBody: Sendable, CustomTestStringConvertible {
     /// The code of the error; `nil` if the coding is correct.
     let code: LoadError.Code?
     /// Words of the error's message.
-    let words: String
+    let phrase: String
 
     var testDescription: String { name }
 
-    init(_ name: String, _ codings: String, _ bytes: [UInt8], _ contents: [UInt8], _ code: LoadError.Code? = nil, _ words: String = "") {
+    init(_ name: String, _ codings: String, _ bytes: [UInt8], _ contents: [UInt8], _ code: LoadError.Code? = nil, _ phrase: String = "") {
         self.name = name
         self.codings = codings
         self.bytes = bytes
         self.contents = contents
         self.code = code
-        self.words = words
+        self.phrase = phrase
     }
 
     /// Decodes the body in `pieces`.
@@ -46,7 +46,7 @@ struct CodedBody: Sendable, CustomTestStringConvertible {
         let isSame = client.bytes == contents  // not in the expectation, which would list the differences in megabytes of data
         #expect(isSame, "\(client.bytes.count) bytes of \(contents.count), and not the same", sourceLocation: sourceLocation)
         #expect(client.error?.code == code, sourceLocation: sourceLocation)
-        #expect(client.error?.message.contains(words) ?? true, "\(client.error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(client.error?.message.contains(phrase) ?? true, "\(client.error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count == 1 && client.events.last?.isEnd == true, sourceLocation: sourceLocation)
     }
 

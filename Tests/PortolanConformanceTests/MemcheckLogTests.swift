@@ -58,20 +58,20 @@ import Testing
 
     @Test func errorHasKindTextStackAndOrigins() throws {
         let error = try error(Self.read)
-        #expect(error.kind == "InvalidRead" && error.words == "Invalid read of size 4" && error.rule == "MEM-01")
-        #expect(error.stack.map(\.words) == ["hold<int> (tide.c:42)", "run (in memfd:portolan (deleted))"])
-        #expect(error.origins.map(\.words) == ["Address is 0 bytes inside a block of size 16 free'd"])
+        #expect(error.kind == "InvalidRead" && error.phrase == "Invalid read of size 4" && error.rule == "MEM-01")
+        #expect(error.stack.map(\.phrase) == ["hold<int> (tide.c:42)", "run (in memfd:portolan (deleted))"])
+        #expect(error.origins.map(\.phrase) == ["Address is 0 bytes inside a block of size 16 free'd"])
         #expect(error.origins.first?.stack.count == 3)
     }
 
     @Test func recordNumberOfALeakIsRemoved() throws {
         let error = try error(Self.leak)
-        #expect(error.words == "24 bytes in 1 blocks are definitely lost" && error.rule == "MEM-04" && error.isLeak)
+        #expect(error.phrase == "24 bytes in 1 blocks are definitely lost" && error.rule == "MEM-04" && error.isLeak)
     }
 
     @Test func textWithoutAStackIsKept() throws {
         let error = try error(Self.syscall)
-        #expect(error.origins == [.init(words: "Address is not stack'd, malloc'd or (recently) free'd", stack: [])])
+        #expect(error.origins == [.init(phrase: "Address is not stack'd, malloc'd or (recently) free'd", stack: [])])
         #expect(error.rule == "MEM-01")
     }
 
@@ -80,8 +80,8 @@ import Testing
         ("SyscallParam", "points to uninitialised byte(s)", "MEM-02"), ("Overlap", "", "MEM-01"), ("Leak_StillReachable", "", nil),
         ("Unknown", "", nil),
     ])
-    func eachErrorKindMapsToARule(kind: String, words: String, rule: String?) {
-        #expect(MemcheckError(kind: kind, words: words, stack: [], origins: []).rule == rule)
+    func eachErrorKindMapsToARule(kind: String, phrase: String, rule: String?) {
+        #expect(MemcheckError(kind: kind, phrase: phrase, stack: [], origins: []).rule == rule)
     }
 
     /// A truncated log contains the complete errors, and reports that it is truncated.
@@ -122,8 +122,8 @@ import Testing
     }
 
     private func guilt(_ stack: [StackFrame], _ origin: [StackFrame]? = nil, kind: String = "InvalidRead") -> MemcheckScope.Guilt? {
-        let origins = origin.map { [MemcheckError.Origin(words: "", stack: $0)] } ?? []
-        return scope.guilt(of: MemcheckError(kind: kind, words: "", stack: stack, origins: origins))
+        let origins = origin.map { [MemcheckError.Origin(phrase: "", stack: $0)] } ?? []
+        return scope.guilt(of: MemcheckError(kind: kind, phrase: "", stack: stack, origins: origins))
     }
 
     @Test func innermostFunctionOutsideSystemLibrariesDecidesTheOwner() {

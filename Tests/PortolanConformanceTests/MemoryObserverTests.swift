@@ -20,7 +20,7 @@ import Testing
 
     private func error(_ kind: String, line: Int = 1, size: Int = 1) -> MemcheckError {
         let frame = StackFrame(object: "/opt/tide.so", function: "hold", file: "tide.c", line: line)
-        return MemcheckError(kind: kind, words: "\(kind) of size \(size)", stack: [frame], origins: [])
+        return MemcheckError(kind: kind, phrase: "\(kind) of size \(size)", stack: [frame], origins: [])
     }
 
     private func verdicts(of results: [CheckResult]) -> [String: Verdict] {
@@ -108,8 +108,8 @@ import Testing
             String(decoding: JSONReport(repeatingBy: command).value(of: summary, target: "x", library: nil).bytes, as: UTF8.self),
         ]
         for text in texts {
-            for words in ["MEM-01", "hold (tide.c:1)", "\(command) --filter ORDER-01"] {
-                #expect(text.contains(words), "\(words) in \(text)")
+            for phrase in ["MEM-01", "hold (tide.c:1)", "\(command) --filter ORDER-01"] {
+                #expect(text.contains(phrase), "\(phrase) in \(text)")
             }
         }
     }

@@ -150,7 +150,7 @@ import Testing
         ]
         let entries = lines.compactMap(CallLogEntry.init)
         #expect(entries.map(\.load) == [nil, 1, 2, 1, nil, nil])
-        #expect(entries.map(\.words) == ["→ init", "→ make tide://a b", "did_load", "← make", "load x  y", "load 0  y"])
+        #expect(entries.map(\.phrase) == ["→ init", "→ make tide://a b", "did_load", "← make", "load x  y", "load 0  y"])
         #expect(entries[1].entered == "make" && entries[3].left == "make")
         let figure = Timeline(lines).figure
         let titles = figure.components(separatedBy: #"scope="rowgroup">"#).dropFirst().map { $0.prefix { $0 != "<" } }

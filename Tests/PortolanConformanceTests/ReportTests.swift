@@ -25,6 +25,17 @@ import Testing
         #expect(Summary([CheckResult(try rule("DESC-01"), .warned)]).isSuccess)
     }
 
+    @Test func categoriesHaveATitleAndTheirCountsInOneColumn() throws {
+        let lines = Summary(try results()).categoryLines
+        #expect(
+            lines == [
+                "The library and its descriptor (DESC)  1 passed",
+                "can_init (CAN)                         1 skipped",
+                "The life of a load (LIFE)              1 crashed",
+                "The order of events (ORDER)            1 failed",
+            ])
+    }
+
     @Test func summaryWithoutVerdictsIsNotASuccess() throws {
         let summary = Summary([CheckResult(try rule("CAN-01"), .skipped, note: "the manifest names no URL")])
         #expect(!summary.isSuccess && summary.isEmpty)
@@ -160,8 +171,8 @@ import Testing
             cut off
             """
         let names = StackNames.frames(at: [0x1169, 2, 3, 4], in: text, "/opt/tide.so")
-        #expect(names[0x1169]?.map(\.words) == ["copy (b.h:7)", "run(std::string) (tide.c:42)"])
-        #expect(names[2] == nil && names[3]?.map(\.words) == ["malloc (in tide.so)"] && names[4] == nil)
+        #expect(names[0x1169]?.map(\.phrase) == ["copy (b.h:7)", "run(std::string) (tide.c:42)"])
+        #expect(names[2] == nil && names[3]?.map(\.phrase) == ["malloc (in tide.so)"] && names[4] == nil)
     }
 
     /// The plugin's bundled libraries and Swift's runtime work for the plugin, so the crash is in the plugin's own
@@ -197,9 +208,9 @@ import Testing
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Fix that first, then check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
-        #expect(results[5].cause?.words == "it hung in stop")
+        #expect(results[5].cause?.phrase == "it hung in stop")
         results[5].lastEvents += ["0.400 ms  thread 6  ← stop", "?"]
-        #expect(results[5].cause?.words == "it hung; last call: ← stop")
+        #expect(results[5].cause?.phrase == "it hung; last call: ← stop")
         // The crash is at the same place in the runner's own code, or has no place: a different last call is a
         // different cause.
         results[3].crash = nil

@@ -37,10 +37,10 @@ import Testing
     @Test(arguments: [
         ("xchunked", "\"xchunked\"", "is unknown here"), ("chunked, identity", "\"chunked, identity\"", "chunked is not the last"),
         ("chunked, chunked", "\"chunked, chunked\"", "chunked twice"), ("gzip;a=b", "\"gzip;a=b\"", "has a parameter"),
-    ]) func transferEncodingErrorQuotesTheValueAndNamesTheProblem(_ value: String, _ quoted: String, _ words: String) throws {
+    ]) func transferEncodingErrorQuotesTheValueAndNamesTheProblem(_ value: String, _ quoted: String, _ phrase: String) throws {
         let framing = try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n").framing
         let message = try #require(framing.transferEncodingFault?.loadError.message)
-        #expect(message.contains(quoted) && message.contains(words) && message.contains("RFC 9112 §"), "\(message)")
+        #expect(message.contains(quoted) && message.contains(phrase) && message.contains("RFC 9112 §"), "\(message)")
     }
 
     @Test func oneParserReadsSeveralHeads() throws {
@@ -69,7 +69,7 @@ import Testing
 
     @Test func everyRuleHasASectionAndARemedy() {
         for rule in ResponseSyntaxError.Rule.allCases {
-            #expect(rule.section.hasPrefix("RFC 91") && !rule.problem.isEmpty && !rule.remedy.words.isEmpty)
+            #expect(rule.section.hasPrefix("RFC 91") && !rule.problem.isEmpty && !rule.remedy.phrase.isEmpty)
         }
     }
 

@@ -22,7 +22,7 @@ import Testing
         request.networkServiceType = .voice
         request.mainDocumentURL = try URLRecord(parsing: "https://example.org/")
         request.properties["org.example.text"] = .text("value")
-        request.properties["org.example.truth"] = .truth(true)
+        request.properties["org.example.truth"] = .boolean(true)
         let storage = unsafe CStorage(request)
         let image = unsafe storage.pointer.pointee
         #expect(unsafe image.size == UInt32(MemoryLayout<portolan_request>.size))

@@ -41,7 +41,7 @@ import Testing
         request.properties["b"] = .bytes([0, 255, 10])
         request.properties["c"] = .integer(.min)
         request.properties["d"] = .real(1e300)
-        request.properties["e"] = .truth(false)
+        request.properties["e"] = .boolean(false)
         #expect(text(try run(request)) == "a text caf\u{E9}\nb bytes 00 ff 0a\nc integer -9223372036854775808\nd real 1e+300\ne truth 0\n")
     }
 

@@ -25,12 +25,12 @@ import Testing
         let folder = try TestFolder()
         try folder.plugin("\(name)/template", ManifestText.template(), fixture: "template")
         let token = try #require(LinkerToken.first(in: name))
-        let words = "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened"
+        let phrase = "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened"
         let catalogue = PluginCatalogue(searching: PluginSearchPath([folder(name)]), policy: PluginPolicy())
         let plugin = try #require(catalogue["org.portolan.template"])
-        #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains(words) == true)
+        #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains(phrase) == true)
         let error = #expect(throws: LoadError.self) { try catalogue.open(libraryAt: folder("\(name)/template/plugin.so")) }
-        #expect(error?.code == .pluginNotLoadable && error?.message.contains(words) == true)
+        #expect(error?.code == .pluginNotLoadable && error?.message.contains(phrase) == true)
     }
 
     /// Without the check, the linker would open the library in `lib` or beside the program.

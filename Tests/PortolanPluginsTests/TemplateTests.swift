@@ -60,7 +60,7 @@ import Testing
         #expect(configuration.settings.map(\.name) == ["a", "b.c", "b.d.e", "f", "i"])
         #expect(
             configuration.settings.map(\.value) == [
-                .text("text"), .integer(1), .truth(true), .real(1.5), .real(10_000_000_000_000_000_000),
+                .text("text"), .integer(1), .boolean(true), .real(1.5), .real(10_000_000_000_000_000_000),
             ])
     }
 

@@ -32,8 +32,8 @@ import Testing
     private static let data = #"{"event":"data","bytes":8999999999999999}"#
 
     @Test func bodySizeAboveTheLimitIsRefused() throws {
-        let words = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
-        #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == words)
+        let phrase = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
+        #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == phrase)
         #expect(refusal(Self.load(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
         // The limit applies to each exchange separately.
         let retried = Self.load(
@@ -64,8 +64,8 @@ import Testing
         ),
     ])
     func tooManyFieldsAreRefused(text: String, place: String) throws {
-        let words = try #require(refusal(text))
-        #expect(words.hasPrefix(place) && words.hasSuffix("is one of more than 10000 fields"), "\(words)")
+        let phrase = try #require(refusal(text))
+        #expect(phrase.hasPrefix(place) && phrase.hasSuffix("is one of more than 10000 fields"), "\(phrase)")
     }
 
     /// Locations are made only for the elements that are read.
@@ -92,8 +92,8 @@ import Testing
             "load 1, events[2] (line 3:1) ends a load that has no response"
         ),
     ])
-    func eventsInAnInvalidOrderAreRefused(text: String, words: String) {
-        #expect(refusal(text) == words)
+    func eventsInAnInvalidOrderAreRefused(text: String, phrase: String) {
+        #expect(refusal(text) == phrase)
     }
 
     // MARK: Fields

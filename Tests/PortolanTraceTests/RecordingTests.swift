@@ -81,9 +81,9 @@ import Testing
             "has more bytes than its 'bytes' member says"
         ),
     ])
-    func errorIsReportedWithItsPlace(text: String, words: String) {
+    func errorIsReportedWithItsPlace(text: String, phrase: String) {
         let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
-        #expect(error?.description.contains(words) == true, "\(error?.description ?? "no error")")
+        #expect(error?.description.contains(phrase) == true, "\(error?.description ?? "no error")")
     }
 
     /// A malformed entry does not affect the others, and stays in the file.

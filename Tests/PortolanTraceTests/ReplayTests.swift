@@ -126,11 +126,11 @@ import Testing
         (Archives.firefox, "http://example.org/unread", 0, "it has none of the 9 bytes ('Response bodies are not included.')"),
         (Archives.events, "x:cancelled", 2, "interrupted"),
     ])
-    func incompleteEntryFailsWhereItEnds(text: String, url: String, bytes: Int, words: String) throws {
+    func incompleteEntryFailsWhereItEnds(text: String, url: String, bytes: Int, phrase: String) throws {
         let delegate = RecordingDelegate()
         loader(try replay(text)).task(for: try Request(url), delegate: delegate).resume()
         #expect(delegate.body.count == bytes && delegate.error?.code == .truncated)
-        #expect(delegate.error?.message == "the recording of '\(url)' is incomplete: \(words); record it again")
+        #expect(delegate.error?.message == "the recording of '\(url)' is incomplete: \(phrase); record it again")
     }
 
     @Test func recordedPasswordChallengeIsTheResponse() async throws {

@@ -82,7 +82,7 @@ enum ManifestCase {
         try require(low <= high, "the setting '\(setting.name)' allows no value")
         let isRight =
             switch (setting.kind, setting.defaultValue) {
-            case (_, nil), (.string, .text), (.boolean, .truth): true
+            case (_, nil), (.string, .text), (.boolean, .boolean): true
             case (.integer, .integer(let value)): (low...high).contains(Double(value))
             case (.number, .real(let value)): value.isFinite && (low...high).contains(value)
             default: false

@@ -42,7 +42,7 @@ struct ManifestGenerator {
         case .text(let text): quoted(text)
         case .integer(let integer): "\(integer)"
         case .real(let real): "\(real)"
-        case .truth(let truth): "\(truth)"
+        case .boolean(let boolean): "\(boolean)"
         case .bytes: "null"
         }
     }

@@ -26,7 +26,7 @@ enum RequestReport {
         case .bytes(let bytes): "{\"base64\":\(string(Base64.encode(bytes)))}"
         case .integer(let integer): "\(integer)"
         case .real(let real): real.isFinite ? "\(real)" : "null"
-        case .truth(let truth): "\(truth)"
+        case .boolean(let boolean): "\(boolean)"
         case .other: "null"
         }
     }

@@ -43,7 +43,7 @@ final class CallFrame {
 }
 
 extension ScalarType {
-    /// Stores an integer or a truth value that fits.
+    /// Stores an integer or a Boolean that fits.
     ///
     /// - Parameter place: The address of a whole word, all of which is set. In little-endian order the type's own bytes
     ///   come first.
@@ -71,7 +71,7 @@ extension ScalarType {
     /// Reads a value that C has stored in memory.
     func load(_ place: UnsafeRawPointer) -> Value {
         switch self {
-        case .bool: .truth(unsafe place.load(as: UInt8.self) != 0)
+        case .bool: .boolean(unsafe place.load(as: UInt8.self) != 0)
         case .float: .real(Double(unsafe place.load(as: Float.self)))
         case .double: .real(unsafe place.load(as: Double.self))
         case .int8: .integer(Int128(unsafe place.load(as: Int8.self)))
@@ -91,7 +91,7 @@ extension ScalarType {
     func loadResult(_ place: UnsafePointer<UInt64>) -> Value {
         guard isInteger || self == .bool else { return unsafe load(UnsafeRawPointer(place)) }
         let word = unsafe place.pointee
-        if self == .bool { return .truth(UInt8(truncatingIfNeeded: word) != 0) }
+        if self == .bool { return .boolean(UInt8(truncatingIfNeeded: word) != 0) }
         let bits = UInt64(64 - width * 8)
         return .integer(isSigned ? Int128(Int64(bitPattern: word << bits) >> Int64(bits)) : Int128((word << bits) >> bits))
     }

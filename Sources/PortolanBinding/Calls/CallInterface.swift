@@ -10,8 +10,8 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
     private let types: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
     private let argumentCount: Int
     /// The implementation of the call.
-    private enum Way { case words, variadicWords, libffi }
-    private let way: Way
+    private enum Method { case words, variadicWords, libffi }
+    private let method: Method
 
     /// - Parameter fixedCount: The number of parameters before the `...`; `nil` if there is none.
     /// - Throws: If libffi does not support the signature.
@@ -20,7 +20,7 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
         unsafe types = .allocate(capacity: max(parameters.count, 1))
         argumentCount = parameters.count
         let isOfWords = Self.passesWords && parameters.count <= 6 && result.isWord && parameters.allSatisfy(\.isWord)
-        way = !isOfWords || fixedCount == 0 ? .libffi : fixedCount == nil ? .words : .variadicWords
+        method = !isOfWords || fixedCount == 0 ? .libffi : fixedCount == nil ? .words : .variadicWords
         for (index, type) in parameters.enumerated() { unsafe (types + index).initialize(to: type.pointer) }
         let status =
             if let fixedCount {
@@ -44,7 +44,7 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
     /// Calls `function` with the arguments in `frame`, one for each parameter, and stores the result in `frame`.
     @inline(__always)
     func call(_ function: Function, _ frame: CallFrame) {
-        switch way {
+        switch method {
         case .words: unsafe frame.result.pointee = Self.callWords(function, frame.cells, count: argumentCount)
         case .variadicWords: unsafe frame.result.pointee = portolan_ffi_call_variadic(function, frame.cells, argumentCount)
         case .libffi: unsafe ffi_call(interface, function, frame.result, frame.places)

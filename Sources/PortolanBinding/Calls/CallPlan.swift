@@ -59,7 +59,7 @@ struct CallPlan: Sendable {
         switch (expression, type) {
         case (.integer(let integer), .scalar(let scalar)) where scalar.isInteger && scalar.range.contains(integer):
             .constant(UInt64(truncatingIfNeeded: integer))
-        case (.truth(let truth), .scalar(.bool)): .constant(truth ? 1 : 0)
+        case (.boolean(let boolean), .scalar(.bool)): .constant(boolean ? 1 : 0)
         case (.null, .text(isOptional: true)), (.null, .pointer(_, isOptional: true)): .constant(0)
         case (.source(.variable(let index), fallback: nil), .pointer): .handle(variable: index)
         default: nil

@@ -5,19 +5,19 @@ enum Value: Equatable {
     case null
     case integer(Int128)
     case real(Double)
-    case truth(Bool)
+    case boolean(Bool)
     case text([UInt8])
     /// Bytes in foreign memory: the address and the count.
     case region(UInt, Int)
     case pointer(UInt)
 
     /// The value for a message; `nil` if it would not help a reader.
-    var words: String? {
+    var phrase: String? {
         switch self {
         case .null: "NULL"
         case .integer(let integer): "\(integer)"
         case .real(let real): "\(real)"
-        case .truth(let truth): "\(truth)"
+        case .boolean(let boolean): "\(boolean)"
         case .text(let text): "'\(ForeignText.line(text, limit: 200))'"
         case .region, .pointer: nil
         }

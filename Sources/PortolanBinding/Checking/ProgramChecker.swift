@@ -29,7 +29,7 @@ extension ValueType.Kind {
         case .bytes: self = .bytes
         case .integer: self = .integer
         case .real: self = .real
-        case .truth: self = .truth
+        case .boolean: self = .boolean
         }
     }
 }
@@ -131,7 +131,7 @@ struct ProgramChecker {
                     throw BindingProblem("is \(text), which does not fit \(scalar.rawValue)")
                 }
                 return .integer(number)
-            case .truth(let truth)? where scalar == .bool: return .integer(truth ? 1 : 0)
+            case .boolean(let boolean)? where scalar == .bool: return .integer(boolean ? 1 : 0)
             case .text(let text)? where needs && measured != nil && text == "{\(measured ?? "").length}" && scalar.isInteger:
                 guard scalar.range.contains(Int128(BindingProgram.bytesLimit)) else {
                     throw BindingProblem(

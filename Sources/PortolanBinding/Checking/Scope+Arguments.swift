@@ -14,7 +14,7 @@ extension Scope {
     mutating func value(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
         switch argument {
         case .null: return (.null, ValueType(.null))
-        case .truth(let truth): return (.truth(truth), ValueType(.truth))
+        case .boolean(let boolean): return (.boolean(boolean), ValueType(.boolean))
         case .number(let text):
             if let integer = Int128(text) { return (.integer(integer), ValueType(.integer)) }
             guard let real = Double(text), real.isFinite else { throw BindingProblem("is not a finite double") }
@@ -27,20 +27,20 @@ extension Scope {
     mutating func bytes(_ argument: ArgumentSource) throws(BindingProblem) -> Expression {
         let (expression, type) = try value(argument)
         guard (type.kind == .bytes || type.kind == .text) && !type.isOptional else {
-            throw BindingProblem("is \(type.words), where bytes are needed")
+            throw BindingProblem("is \(type.phrase), where bytes are needed")
         }
         return expression
     }
 
     private static func check(_ expression: Expression, _ found: ValueType, for type: CType) throws(BindingProblem) {
         let needed = ValueType(type)
-        let mismatch = BindingProblem("is \(found.words), where \(type.words) is needed")
+        let mismatch = BindingProblem("is \(found.phrase), where \(type.phrase) is needed")
         switch (needed.kind, found.kind) {
         case (.text, .null), (.pointer, .null):
             guard needed.isOptional else { throw mismatch }
             return
-        case (.integer, .integer), (.truth, .truth), (.real, .real), (.real, .integer), (.text, .text): break
-        case (.integer, .scalar), (.truth, .scalar), (.real, .scalar), (.text, .scalar): break
+        case (.integer, .integer), (.boolean, .boolean), (.real, .real), (.real, .integer), (.text, .text): break
+        case (.integer, .scalar), (.boolean, .scalar), (.real, .scalar), (.text, .scalar): break
         // As in C: any handle is a pointer, but a pointer is no handle.
         case (.pointer(let name), .pointer(let other)): guard name == nil || name == other else { throw mismatch }
         default: throw mismatch
@@ -59,24 +59,25 @@ extension Scope {
     mutating func condition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
         guard let type else { throw BindingProblem("checks the result of a function that returns none") }
         if source.relation == .isNull {
-            guard type.isOptional, case .truth(let truth)? = source.operands.first else {
+            guard type.isOptional, case .boolean(let boolean)? = source.operands.first else {
                 throw BindingProblem(
-                    type.isOptional ? "needs true or false for 'isNull'" : "asks whether \(type.words) is null, but it never is")
+                    type.isOptional
+                        ? "needs true or false for 'isNull'" : "can't be NULL, so 'isNull' has no use here: it is \(type.phrase)")
             }
-            return Condition(test: .isNull(truth))
+            return Condition(test: .isNull(boolean))
         }
         var operands: [Expression] = []
         for operand in source.operands {
             let (expression, found) = try value(operand)
             let isConstant =
                 switch expression {
-                case .truth, .integer, .real, .text: true
+                case .boolean, .integer, .real, .text: true
                 case .null, .source, .joined: false
                 }
             let isComparable =
                 found.kind == type.kind || (found.kind == .integer && type.kind == .real) || (found.kind != .real && type.kind == .scalar)
             guard isConstant, isComparable else {
-                throw BindingProblem("compares \(type.words), but not with a constant of that kind")
+                throw BindingProblem("compares \(type.phrase), but not with a constant of that kind")
             }
             operands.append(expression)
         }
@@ -95,6 +96,6 @@ extension Scope {
         let (value, type) = try at(.member("value")) { () throws(BindingProblem) in try scope.expression(source.value) }
         let condition = try scope.condition(source.condition, on: type)
         self = scope
-        return Guard(value: value, condition: condition, words: source.value)
+        return Guard(value: value, condition: condition, phrase: source.value)
     }
 }

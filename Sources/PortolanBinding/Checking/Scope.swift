@@ -46,7 +46,7 @@ struct Scope {
         let end = ".length"
         if name.hasSuffix(end), let (source, type) = try wholeSource(String(name.dropLast(end.count))) {
             guard type.kind == .bytes || type.kind == .text else {
-                throw BindingProblem("'{\(name)}' is the length of \(type.words); only bytes and text have one")
+                throw BindingProblem("'{\(name)}' is the length of \(type.phrase); only bytes and text have one")
             }
             return (.length(of: source), ValueType(.integer, isOptional: type.isOptional))
         }
@@ -112,7 +112,7 @@ struct Scope {
                 let (part, type) = try expression(name, fallback)
                 switch type.kind {
                 case .text, .integer, .scalar: break
-                default: throw BindingProblem("'{\(name)}' is \(type.words), which can't be part of a text")
+                default: throw BindingProblem("'{\(name)}' is \(type.phrase), which can't be part of a text")
                 }
                 guard !type.isOptional else {
                     throw BindingProblem("'{\(name)}' may be absent; give a text for that case, as in '{\(name)|}'")
@@ -135,7 +135,7 @@ struct Scope {
         case .integer:
             guard let number = Int128(fallback) else { throw BindingProblem("'{\(name)|\(fallback)}' needs an integer after the bar") }
             return (.source(source, fallback: .integer(number)), ValueType(.integer))
-        case .null, .real, .truth, .pointer: throw BindingProblem("'{\(name)}' is \(type.words), which can't have a text as a fallback")
+        case .null, .real, .boolean, .pointer: throw BindingProblem("'{\(name)}' is \(type.phrase), which can't have a text as a fallback")
         }
     }
 }

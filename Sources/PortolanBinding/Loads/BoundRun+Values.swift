@@ -47,14 +47,14 @@ extension BoundRun {
                 throw RunEnd(.badRequest, "\(integer) does not fit the library's \(scalar.rawValue); ask for another value")
             }
             unsafe scalar.store(integer: integer, UnsafeMutableRawPointer(frame.cells + index))
-        case (.scalar(.bool), .truth(let truth)):
-            unsafe ScalarType.bool.store(integer: truth ? 1 : 0, UnsafeMutableRawPointer(frame.cells + index))
+        case (.scalar(.bool), .boolean(let boolean)):
+            unsafe ScalarType.bool.store(integer: boolean ? 1 : 0, UnsafeMutableRawPointer(frame.cells + index))
         case (.scalar(let scalar), .real(let real)) where !scalar.isInteger && scalar != .bool:
             unsafe scalar.store(real: real, UnsafeMutableRawPointer(frame.cells + index))
         case (.scalar(let scalar), .integer(let integer)) where scalar != .bool:
             unsafe scalar.store(real: Double(integer), UnsafeMutableRawPointer(frame.cells + index))
         default:
-            throw RunEnd(.badRequest, "a value of the request is \(value.words ?? "absent"), where the binding needs \(type.words)")
+            throw RunEnd(.badRequest, "a value of the request is \(value.phrase ?? "absent"), where the binding needs \(type.phrase)")
         }
     }
 
@@ -66,8 +66,8 @@ extension BoundRun {
         case .region(let address, let count):
             frame.set(index, address)
             frame.lengths[index] = count
-        case .null, .integer, .real, .truth, .pointer:
-            throw RunEnd(.badRequest, "a value of the request is \(value.words ?? "absent"), where the binding needs bytes")
+        case .null, .integer, .real, .boolean, .pointer:
+            throw RunEnd(.badRequest, "a value of the request is \(value.phrase ?? "absent"), where the binding needs bytes")
         }
     }
 
@@ -227,7 +227,7 @@ extension BoundRun {
     func evaluate(_ expression: Expression, _ result: Value?, inMessage isMessage: Bool = false) throws(RunEnd) -> Value {
         switch expression {
         case .null: return .null
-        case .truth(let truth): return .truth(truth)
+        case .boolean(let boolean): return .boolean(boolean)
         case .integer(let integer): return .integer(integer)
         case .real(let real): return .real(real)
         case .text(let text): return .text(Array(text.utf8))
@@ -245,7 +245,7 @@ extension BoundRun {
                 switch try evaluate(part, result, inMessage: isMessage) {
                 case .text(let part): text += part
                 case .integer(let integer): text += "\(integer)".utf8
-                case .truth(let truth): text += "\(truth)".utf8
+                case .boolean(let boolean): text += "\(boolean)".utf8
                 case .real(let real): text += "\(real)".utf8
                 case .null, .region, .pointer: break
                 }
@@ -270,7 +270,7 @@ extension BoundRun {
             switch try value(of: source, result, inMessage: isMessage) {
             case .text(let text): return .integer(Int128(text.count))
             case .region(_, let count): return .integer(Int128(count))
-            case .null, .integer, .real, .truth, .pointer: return .null
+            case .null, .integer, .real, .boolean, .pointer: return .null
             }
         case .result: return result ?? judged
         }
@@ -308,7 +308,7 @@ extension BoundRun {
     private static func isSame(_ constant: Expression, _ value: Value) -> Bool {
         switch (constant, value) {
         case (.integer(let a), .integer(let b)): a == b
-        case (.truth(let a), .truth(let b)): a == b
+        case (.boolean(let a), .boolean(let b)): a == b
         case (.real(let a), .real(let b)): a == b
         case (.integer(let a), .real(let b)): Double(a) == b
         case (.text(let a), .text(let b)): a.utf8.elementsEqual(b)
@@ -326,7 +326,7 @@ extension Value {
             case .bytes(let bytes)?: .text(bytes)
             case .integer(let integer)?: .integer(Int128(integer))
             case .real(let real)?: .real(real)
-            case .truth(let truth)?: .truth(truth)
+            case .boolean(let boolean)?: .boolean(boolean)
             }
     }
 }

@@ -128,7 +128,7 @@ final class BoundRun: @unchecked Sendable {
         case .require(let requirement):
             let value = try evaluate(requirement.value, nil)
             guard holds(requirement.condition, value) else {
-                throw failure(linked, nil, "'\(requirement.words)' is \(value.words ?? "not as required") in this request")
+                throw failure(linked, nil, "'\(requirement.phrase)' is \(value.phrase ?? "not as required") in this request")
             }
         }
     }
@@ -158,7 +158,7 @@ final class BoundRun: @unchecked Sendable {
             switch self.variables[index] {
             case .text(let text)?: !text.isEmpty
             case .region(_, let count)?: count > 0
-            case .integer?, .real?, .truth?, .pointer?: true
+            case .integer?, .real?, .boolean?, .pointer?: true
             case .null?, nil: false
             }
         }
@@ -166,7 +166,7 @@ final class BoundRun: @unchecked Sendable {
 
     /// Why a step cannot continue with the result of its call; `nil` if it can.
     private func flaw(of result: Value, _ call: LinkedCall, _ linked: LinkedStep) -> String? {
-        if let check = linked.check, !holds(check, result) { return "failed\(result.words.map { " with \($0)" } ?? "")" }
+        if let check = linked.check, !holds(check, result) { return "failed\(result.phrase.map { " with \($0)" } ?? "")" }
         if case .null = result, !Self.mayBeNull(call.call.result) { return "returned NULL, which it should not" }
         if call.plan.fillsByResult, case .integer(let filled) = result, filled < 0 { return "failed with \(filled)" }
         return nil
@@ -223,7 +223,7 @@ final class BoundRun: @unchecked Sendable {
             try begin()
             guard unsafe text.withUnsafeBytes({ unsafe host.deliver($0) }) else { throw .stopped }
         case .region(let address, let count): try deliver(address, count)
-        case .null, .integer, .real, .truth, .pointer: return
+        case .null, .integer, .real, .boolean, .pointer: return
         }
     }
 
@@ -236,11 +236,11 @@ final class BoundRun: @unchecked Sendable {
     }
 
     /// The error for the caller. Parts that the failed step itself should have provided are left out.
-    private func failure(_ linked: LinkedStep, _ result: Value?, _ words: String) -> RunEnd {
+    private func failure(_ linked: LinkedStep, _ result: Value?, _ phrase: String) -> RunEnd {
         let failure = linked.step.failure
         var code = failure.code
         if case .integer(let number)? = result, let special = failure.codes[number] { code = special }
-        var message = words
+        var message = phrase
         if let own = failure.message, let text = text({ () throws(RunEnd) in try evaluate(own, result, inMessage: true) }) {
             message = text
         }

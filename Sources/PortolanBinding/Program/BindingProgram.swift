@@ -72,7 +72,7 @@ struct Guard: Hashable, Sendable {
     let value: Expression
     let condition: Condition
     /// The condition as it is written in the manifest.
-    let words: String
+    let phrase: String
 }
 
 struct Step: Hashable, Sendable {

@@ -51,7 +51,7 @@ package struct CallSource: Hashable, Sendable {
 /// A JSON value that stands for a C value.
 package indirect enum ArgumentSource: Hashable, Sendable {
     case null
-    case truth(Bool)
+    case boolean(Bool)
     case number(String)
     case text(String)
     /// `{"TYPE": value}`: an argument whose type is in no signature, or the name and size of a buffer.

@@ -33,7 +33,7 @@ indirect enum Source: Hashable, Sendable {
 /// A value of a program: a constant, or built from values of the running load.
 indirect enum Expression: Hashable, Sendable {
     case null
-    case truth(Bool)
+    case boolean(Bool)
     case integer(Int128)
     case real(Double)
     case text(String)
@@ -51,7 +51,7 @@ indirect enum Expression: Hashable, Sendable {
     var constantInteger: Int128? {
         switch self {
         case .integer(let integer), .source(_, fallback: .integer(let integer)?): integer
-        case .null, .truth, .real, .text, .source, .joined: nil
+        case .null, .boolean, .real, .text, .source, .joined: nil
         }
     }
 
@@ -60,7 +60,7 @@ indirect enum Expression: Hashable, Sendable {
         switch self {
         case .source(.variable(let index), _), .source(.length(of: .variable(let index)), _): [index]
         case .joined(let parts): parts.flatMap(\.variables)
-        case .null, .truth, .integer, .real, .text, .source: []
+        case .null, .boolean, .integer, .real, .text, .source: []
         }
     }
 }
@@ -68,7 +68,7 @@ indirect enum Expression: Hashable, Sendable {
 /// The type of a value, as far as it is known before a load runs.
 struct ValueType: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
-        case null, integer, real, truth, text, bytes
+        case null, integer, real, boolean, text, bytes
         case pointer(String?)
         /// A scalar whose type is known only when the load runs.
         case scalar
@@ -77,13 +77,13 @@ struct ValueType: Hashable, Sendable {
     var kind: Kind
     var isOptional = false
 
-    var words: String {
+    var phrase: String {
         let name =
             switch kind {
             case .null: "null"
             case .integer: "an integer"
             case .real: "a number"
-            case .truth: "true or false"
+            case .boolean: "true or false"
             case .text: "text"
             case .bytes: "bytes"
             case .pointer(let name): name.map { "a handle \($0)" } ?? "a pointer"
@@ -99,7 +99,7 @@ struct ValueType: Hashable, Sendable {
 
     init(_ type: CType) {
         switch type {
-        case .scalar(.bool): self.init(.truth)
+        case .scalar(.bool): self.init(.boolean)
         case .scalar(.float), .scalar(.double): self.init(.real)
         case .scalar: self.init(.integer)
         case .text(let isOptional): self.init(.text, isOptional: isOptional)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A C number or truth value, under its name in signatures.
+/// A C number or Boolean, under its name in signatures.
 enum ScalarType: String, Hashable, Sendable, CaseIterable {
     case int8, uint8, int16, uint16, int32, uint32, int64, uint64
     /// `size_t` and `ssize_t`.

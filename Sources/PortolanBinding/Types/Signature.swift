@@ -9,7 +9,7 @@ enum CType: Hashable, Sendable {
     case pointer(String?, isOptional: Bool)
 
     /// The type as a signature writes it.
-    var words: String {
+    var phrase: String {
         switch self {
         case .scalar(let scalar): scalar.rawValue
         case .text(let isOptional): isOptional ? "cstring?" : "cstring"

@@ -47,7 +47,7 @@ enum BuiltInTarget: String {
             bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
         } catch {
             throw Failure(
-                .usage, "--loads: '\(path)' can't be read: \(error.words); name a file with a conformance section, as in a manifest")
+                .usage, "--loads: '\(path)' can't be read: \(error.phrase); name a file with a conformance section, as in a manifest")
         }
         return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
     }

@@ -23,7 +23,7 @@ struct Explanation {
     var text: String {
         var lines = ["\(request.method.rawValue) \(request.url.shortDescription)"]
         for (index, candidate) in candidates.enumerated() {
-            lines.append("\(index + 1). \(candidate.handler) (\(candidate.schemes.words)): \(Self.words(for: candidate.refusal))")
+            lines.append("\(index + 1). \(candidate.handler) (\(candidate.schemes.phrase)): \(Self.phrase(for: candidate.refusal))")
         }
         if candidates.isEmpty { lines.append("no handler names the scheme '\(request.url.scheme)', and none is asked for every scheme") }
         lines.append(winner.map { "served by \($0)" } ?? "served by no handler")
@@ -52,7 +52,7 @@ struct Explanation {
         return Failure(.unsupportedScheme, "no handler takes \(request.url.shortDescription); known schemes: \(known)")
     }
 
-    private static func words(for refusal: HandlerCandidate.Refusal?) -> String {
+    private static func phrase(for refusal: HandlerCandidate.Refusal?) -> String {
         switch refusal {
         case nil: "serves this request"
         case .cannotInit: "does not serve this request"
@@ -78,7 +78,7 @@ extension HandlerCandidate.Refusal {
 }
 
 extension SchemeSet {
-    fileprivate var words: String {
+    fileprivate var phrase: String {
         switch self {
         case .any: "asked for every scheme"
         case .only(let schemes): "asked for \(schemes.map { $0 + ":" }.joined(separator: " "))"

@@ -27,7 +27,7 @@ struct NewPluginCommand: ParsableCommand {
         do throws(PluginName.Problem) {
             _ = try PluginName(parsing: name)
         } catch {
-            throw ValidationError("the name '\(PlainText.line(String(name.prefix(PluginName.lengthLimit))))' \(error.words)")
+            throw ValidationError("the name '\(PlainText.line(String(name.prefix(PluginName.lengthLimit))))' \(error.phrase)")
         }
     }
 
@@ -37,7 +37,7 @@ struct NewPluginCommand: ParsableCommand {
         try Scaffold(name, in: language, from: .current).write(to: name.scheme)
         try StandardOutput.write(
             """
-            \(name.scheme)/ is \(language.words); next:
+            \(name.scheme)/ is \(language.phrase); next:
                 make -C \(name.scheme) && make -C \(name.scheme) test
                 portolan get --plugin \(name.scheme) \(name.scheme)://world
 

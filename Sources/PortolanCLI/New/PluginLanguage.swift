@@ -9,7 +9,7 @@ enum PluginLanguage: String, CaseIterable, ExpressibleByArgument {
     case binding
 
     /// As in "a plugin in C".
-    var words: String {
+    var phrase: String {
         switch self {
         case .c: "a plugin in C"
         case .swift: "a plugin in Swift"

@@ -14,7 +14,7 @@ struct PluginName: Equatable {
         case notAScheme, upperCase, tooLong, builtIn, package
 
         /// Describes what is wrong with the name, and how to correct it.
-        var words: String {
+        var phrase: String {
             switch self {
             case .notAScheme: "is not a URL scheme: begin with a letter, and continue with letters, digits, '+', '-' and '.'"
             case .upperCase: "has upper-case letters: write the scheme in lower case"

@@ -88,7 +88,7 @@ extension PropertyValue {
         case .bytes(let bytes): "\(bytes.count) bytes"
         case .integer(let integer): "\(integer)"
         case .real(let real): "\(real)"
-        case .truth(let truth): "\(truth)"
+        case .boolean(let boolean): "\(boolean)"
         }
     }
 }
@@ -101,7 +101,7 @@ extension JSONValue {
         case .text(let text)?: .string(text)
         case .integer(let integer)?: .integer(integer)
         case .real(let real)?: .number("\(real)")
-        case .truth(let truth)?: .bool(truth)
+        case .boolean(let boolean)?: .bool(boolean)
         case .bytes?, nil: .null
         }
     }

@@ -26,7 +26,7 @@ enum OpeningProcess {
                     _ = try plugin.open()
                     return []
                 } catch {
-                    return [error.words]
+                    return [error.phrase]
                 }
             }
         } catch {

@@ -72,7 +72,7 @@ final class PluginWorkspace {
                 isServingNewest = true
             } catch {
                 isServingNewest = false
-                try report("refused", problem: error.words)
+                try report("refused", problem: error.phrase)
             }
         }
         if isServingNewest {
@@ -96,9 +96,9 @@ final class PluginWorkspace {
             ])
         }
         let name = "\(plugin.identifier) \(plugin.manifest.version)"
-        let words =
+        let phrase =
             problem.map { "\(plugin.identifier): not \(isOpen ? "reloaded, \(plugin.manifest.version) keeps serving" : "opened"): \($0)" }
             ?? "\(name): \(event), serves \(plugin.manifest.schemes.shortWords)"
-        try StandardOutput.write(PlainText.line(([words] + warnings.map { "warning: \($0)" }).joined(separator: "; ")) + "\n")
+        try StandardOutput.write(PlainText.line(([phrase] + warnings.map { "warning: \($0)" }).joined(separator: "; ")) + "\n")
     }
 }

@@ -43,7 +43,7 @@ extension WatchRun.WatchRunResult {
     /// One line about the response, and up to 4 KiB of a text body, each line escaped for a terminal.
     var text: String {
         switch outcome {
-        case .failure(let error): return PlainText.line("\(url): \(error.name): \(error.words)") + "\n"
+        case .failure(let error): return PlainText.line("\(url): \(error.name): \(error.phrase)") + "\n"
         case .success(let (body, response)):
             let status = response.status.map { "\($0.code) " } ?? ""
             let type = response.mimeType?.description ?? "no type"
@@ -70,7 +70,7 @@ extension WatchRun.WatchRunResult {
         var error = JSONValue.null
         var (status, mime, length, text, base64) = (JSONValue.null, JSONValue.null, JSONValue.null, JSONValue.null, JSONValue.null)
         switch outcome {
-        case .failure(let failure): error = ["code": .string(failure.name), "message": .string(failure.words)]
+        case .failure(let failure): error = ["code": .string(failure.name), "message": .string(failure.phrase)]
         case .success(let (body, response)):
             status = .count(response.status?.code)
             mime = .text(response.mimeType?.description)

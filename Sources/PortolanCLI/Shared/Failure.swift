@@ -18,7 +18,7 @@ struct Failure: Error, Equatable, Sendable {
     /// - Parameter message: replaces the message of the error.
     init(_ error: LoadError, message: String? = nil) {
         status = ExitStatus(error)
-        self.message = message ?? error.words
+        self.message = message ?? error.phrase
         code = error.name
     }
 
@@ -39,9 +39,9 @@ extension LoadError {
     /// layers may repeat it.
     ///
     /// Remedies name the options of the command.
-    var words: String {
+    var phrase: String {
         let message = message(saying: \.commandWords)
-        guard let cause = cause.map({ ($0 as? LoadError)?.words ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
+        guard let cause = cause.map({ ($0 as? LoadError)?.phrase ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
         return cause.hasPrefix("\(message): ") ? cause : "\(message): \(cause)"
     }
 }

@@ -47,7 +47,7 @@ final class ReplayFile: Sendable {
         do throws(LoadError) {
             bytes = try RegularFile(at: place).contents(atMost: Recording.largestFile + 1)
         } catch {
-            throw Failure(error, message: "--replay: \(error.words)")
+            throw Failure(error, message: "--replay: \(error.phrase)")
         }
         do throws(RecordingError) {
             return try Recording(parsing: bytes)

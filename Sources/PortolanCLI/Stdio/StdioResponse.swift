@@ -91,7 +91,7 @@ enum StdioResponse {
         var general = error
         if error.domain == nil { general.code = error.code.general }
         let detail: [(String, JSONValue)] = general.code == error.code ? [] : [("detail", .string(error.name))]
-        let members = [("code", JSONValue.string(general.name)), ("message", .string(error.words))] + detail
+        let members = [("code", JSONValue.string(general.name)), ("message", .string(error.phrase))] + detail
         return .object(members.map { JSONValue.Member(name: $0, value: $1) })
     }
 }

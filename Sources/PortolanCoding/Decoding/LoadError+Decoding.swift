@@ -6,10 +6,10 @@ extension LoadError {
     /// Converts an error that ``Inflater`` threw after `taken` bytes of the coding.
     init(_ error: InflateError, in coding: ContentCoding, after taken: Int64) {
         switch error {
-        case .malformed(let words):
+        case .malformed(let phrase):
             self.init(
                 .decodingFailed,
-                message: "the body's \(coding) coding is malformed after \(taken) bytes (\(words)): load it again, "
+                message: "the body's \(coding) coding is malformed after \(taken) bytes (\(phrase)): load it again, "
                     + "or ask for it uncoded with the field Accept-Encoding: identity")
         case .noMemory:
             self.init(.noMemory, message: "no memory to decode the body's \(coding) coding")

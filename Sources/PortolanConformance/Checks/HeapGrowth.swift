@@ -41,7 +41,7 @@ extension RuleCatalogue {
                 }
                 guard let left else { return }
                 context.fail(
-                    "'\(load.url)': each of \(left.rounds) rounds of \(left.length) \(what) left \(left.words), about \(left.bytes / left.length) each"
+                    "'\(load.url)': each of \(left.rounds) rounds of \(left.length) \(what) left \(left.phrase), about \(left.bytes / left.length) each"
                 )
             }
         }
@@ -56,7 +56,7 @@ struct HeapGrowth {
     /// The smallest growth of a round, in bytes.
     let bytes: Int
 
-    var words: String { "at least \(bytes) bytes of the heap in use" }
+    var phrase: String { "at least \(bytes) bytes of the heap in use" }
 
     fileprivate static let roundCount = 5
     /// The smallest number of loads per round, and the number beside another check whose subject has no thread, so that

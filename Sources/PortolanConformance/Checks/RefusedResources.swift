@@ -108,7 +108,7 @@ extension CheckContext {
                 try keepsTime()
                 FaultInjection.refuse(place...last)
                 defer { FaultInjection.count() }
-                let words = last == place ? "when \(noun) \(place) is refused" : "when each \(noun) from number \(place) on is refused"
+                let phrase = last == place ? "when \(noun) \(place) is refused" : "when each \(noun) from number \(place) on is refused"
                 guard let instance = try instance() else { continue }
                 let made: ProbedLoad
                 do throws(CheckSkipped) {
@@ -122,11 +122,11 @@ extension CheckContext {
                 let record = settled(made, within: patience)
                 FaultInjection.count()
                 guard let record else {
-                    fail("'\(load.url)' did not end \(circumstances)\(words)")
+                    fail("'\(load.url)' did not end \(circumstances)\(phrase)")
                     return true
                 }
                 end(instance)
-                expect(record, usual, load, circumstances + words)
+                expect(record, usual, load, circumstances + phrase)
             }
         }
         return count > 0
@@ -159,9 +159,9 @@ extension CheckContext {
     }
 
     /// Fails if a load gave neither an error nor its usual result.
-    func expect(_ record: LoadRecord, _ usual: LoadResult, _ load: ConformanceLoad, _ words: String) {
+    func expect(_ record: LoadRecord, _ usual: LoadResult, _ load: ConformanceLoad, _ phrase: String) {
         let found = LoadResult(record)
         guard found != usual, record.failure?.value == nil, !varies(load) else { return }
-        fail("'\(load.url)' gave \(found.words) \(words), and no error; otherwise it gives \(usual.words)")
+        fail("'\(load.url)' gave \(found.phrase) \(phrase), and no error; otherwise it gives \(usual.phrase)")
     }
 }

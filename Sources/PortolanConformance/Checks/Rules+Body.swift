@@ -197,7 +197,7 @@ extension LoadRecord {
     /// The differences from the manifest's statements.
     fileprivate func differences(from load: ConformanceLoad) -> [String] {
         // ERR-01 checks the failure and its reason. Events before the failure must still match.
-        if load.error == nil, !didFinish { return ["gave \(LoadResult(self).words), but should succeed"] }
+        if load.error == nil, !didFinish { return ["gave \(LoadResult(self).phrase), but should succeed"] }
         var found: [String] = []
         if let length = load.length, length != body.count {
             found.append("gave \(ValueFormatting.count(body.count, "byte")), not \(length)")

@@ -88,8 +88,8 @@ extension RuleCatalogue {
                 for a in some {
                     if !handler.isCacheEquivalent(a, a) { context.fail("\(a.request.url.shortDescription) is not equivalent to itself") }
                     for b in some where handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
-                        let words = "\(a.request.url.shortDescription) and \(b.request.url.shortDescription)"
-                        context.fail("\(words) are equivalent in one order only")
+                        let phrase = "\(a.request.url.shortDescription) and \(b.request.url.shortDescription)"
+                        context.fail("\(phrase) are equivalent in one order only")
                     }
                 }
             }

@@ -46,8 +46,8 @@ extension RuleCatalogue {
                 let (found, expected) = (LoadResult(later), LoadResult(record))
                 if found != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.words) after a late response to its challenge, "
-                            + "but \(expected.words) after an immediate one")
+                        "'\(load.url)' gave \(found.phrase) after a late response to its challenge, "
+                            + "but \(expected.phrase) after an immediate one")
                 }
             }
         },
@@ -60,7 +60,7 @@ extension RuleCatalogue {
             try context.eachCredential { load, request, _, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 if !record.didFinish {
-                    context.fail("'\(load.url)' received the manifest's credential, but gave \(LoadResult(record).words)")
+                    context.fail("'\(load.url)' received the manifest's credential, but gave \(LoadResult(record).phrase)")
                 }
                 let spaces = record.challenges.compactMap { $0.value?.space }
                 if Set(spaces).count < spaces.count {
@@ -72,7 +72,7 @@ extension RuleCatalogue {
                 script.answer = { $0 == 0 ? CheckContext.wrongAnswer : right($0) }
                 let later = try context.settled(request, of: instance, script)
                 if record.didFinish, later?.didFinish != true {
-                    let end = later.map { "gave \(LoadResult($0).words)" } ?? "did not end"
+                    let end = later.map { "gave \(LoadResult($0).phrase)" } ?? "did not end"
                     context.fail("'\(load.url)' received a wrong credential and then the manifest's, and \(end)")
                 }
             }
@@ -136,7 +136,7 @@ extension RuleCatalogue {
                     context.fail("'\(load.url)' sent another challenge for a protection space that was rejected")
                 } else if !record.didFinish, record.failure?.value?.code != LoadError.Code.authenticationRequired.rawValue {
                     context.fail(
-                        "'\(load.url)': every space was rejected, but it gave \(LoadResult(record).words), not authenticationRequired")
+                        "'\(load.url)': every space was rejected, but it gave \(LoadResult(record).phrase), not authenticationRequired")
                 }
             }
         },
@@ -207,12 +207,12 @@ extension RuleCatalogue {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }
                     guard let record = try context.settled(request, of: instance, script) else {
-                        let words = count == 0 ? "each challenge had the same response" : "the same response came after a wrong credential"
-                        return context.fail("'\(load.url)' did not end; \(words)")
+                        let phrase = count == 0 ? "each challenge had the same response" : "the same response came after a wrong credential"
+                        return context.fail("'\(load.url)' did not end; \(phrase)")
                     }
                     guard record.challenges.count > count else { continue }
-                    if let words = look(record, record.failure?.value?.code) {
-                        context.fail("'\(load.url)': \(words), and it gave \(LoadResult(record).words)")
+                    if let phrase = look(record, record.failure?.value?.code) {
+                        context.fail("'\(load.url)': \(phrase), and it gave \(LoadResult(record).phrase)")
                     }
                 }
             }

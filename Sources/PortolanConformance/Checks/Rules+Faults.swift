@@ -57,11 +57,11 @@ extension RuleCatalogue {
                     let found = LoadResult(record)
                     guard found != alone[index], record.failure?.value == nil else { continue }
                     differing.append(
-                        (load, "gave \(found.words) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
+                        (load, "gave \(found.phrase) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
             // After the limit is restored, because `varies` performs loads.
-            for (load, words) in differing where !context.varies(load) { context.fail("'\(load.url)' \(words)") }
+            for (load, phrase) in differing where !context.varies(load) { context.fail("'\(load.url)' \(phrase)") }
             if context.areAllIdle { instance.end() }
         },
         .must(
@@ -112,7 +112,8 @@ extension RuleCatalogue {
                 let found = try context.results()
                 for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found[index].words) when signals interrupted its calls, but \(usual[index].words) otherwise")
+                        "'\(load.url)' gave \(found[index].phrase) when signals interrupted its calls, but \(usual[index].phrase) otherwise"
+                    )
                 }
             }
         },
@@ -194,7 +195,7 @@ extension RuleCatalogue {
             for offered in all.map({ all.subtracting([$0]) }) + [[], all] {
                 let start = try ProbedInstance.start(plugin, context.configuration(), offering: offered, on: context.instanceContext)
                 guard case .started(let instance) = start else { continue }
-                let words =
+                let phrase =
                     offered == all
                     ? "when nothing can be watched"
                     : "with a host that offers \(offered.sorted().first.map { "only \($0)" } ?? "no extension")"
@@ -204,10 +205,10 @@ extension RuleCatalogue {
                     var script = scene.1
                     script.refusesWatches = offered == all
                     guard let record = try context.settled(scene.0, of: instance, script) else {
-                        context.fail("'\(load.url)' did not end \(words)")
+                        context.fail("'\(load.url)' did not end \(phrase)")
                         continue
                     }
-                    context.expect(record, usual[index], load, words)
+                    context.expect(record, usual[index], load, phrase)
                 }
                 if context.areAllIdle { instance.end() }
             }

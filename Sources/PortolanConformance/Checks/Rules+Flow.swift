@@ -53,9 +53,9 @@ extension RuleCatalogue {
                     context.fail("'\(load.url)' sent its challenge again when it was resumed during the challenge")
                 }
                 if found != expected, !context.varies(load) {
-                    let words = [found, expected].map { $0?.words ?? "no end" }
+                    let phrases = [found, expected].map { $0?.phrase ?? "no end" }
                     context.fail(
-                        "'\(load.url)' gave \(words[0]) when it was resumed without a pause, but \(words[1]) otherwise")
+                        "'\(load.url)' gave \(phrases[0]) when it was resumed without a pause, but \(phrases[1]) otherwise")
                 }
             }
         },
@@ -174,7 +174,7 @@ extension RuleCatalogue {
     /// - Parameter time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips
     ///   blocking loads.
     private static func compared(
-        _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
+        _ phrase: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
         with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
@@ -182,18 +182,18 @@ extension RuleCatalogue {
                 var (script, plain) = (CheckContext.script(for: load), CheckContext.script(for: load))
                 usual(&plain)
                 condition(&script)
-                var words = words
+                var phrase = phrase
                 if let time, try context.handler(for: request, of: instance)?.description.isBlocking == true {
-                    words = "deliveries that take \(ValueFormatting.time(time))"
+                    phrase = "deliveries that take \(ValueFormatting.time(time))"
                     script.pauseTime = time
                 }
                 let expected = LoadResult(try context.perform(request, of: instance, plain))
                 guard let record = try context.settled(request, of: instance, script) else {
-                    return context.fail("'\(load.url)' did not end with \(words)")
+                    return context.fail("'\(load.url)' did not end with \(phrase)")
                 }
                 let found = LoadResult(record)
                 if found != expected, !context.varies(load) {
-                    context.fail("'\(load.url)' gave \(found.words) with \(words), but \(expected.words) without")
+                    context.fail("'\(load.url)' gave \(found.phrase) with \(phrase), but \(expected.phrase) without")
                 }
             }
         }

@@ -47,7 +47,7 @@ extension RuleCatalogue {
                     let bytes = (0..<random.length(upTo: 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
                     let values: [PropertyValue] = [
                         .text(random.token(random.length(upTo: 12))), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
-                        .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
+                        .real(Double(bitPattern: random.next())), .boolean(random.next() % 2 == 0),
                     ]
                     request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
                         random.element(of: values)

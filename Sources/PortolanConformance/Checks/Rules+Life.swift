@@ -212,7 +212,7 @@ extension RuleCatalogue {
             }
             if let growth {
                 let what = "\(growth.length) loads of each URL, destroyed without a start, or refused,"
-                context.fail("each of \(growth.rounds) rounds of \(what) left \(growth.words)")
+                context.fail("each of \(growth.rounds) rounds of \(what) left \(growth.phrase)")
             }
             instance.end()
         },
@@ -311,7 +311,7 @@ extension RuleCatalogue {
                 // Only a URL with a digest is known to have the same bytes each time.
                 if let record, load.sha256 == nil {
                     if record.didFinish != known.result.didFinish {
-                        context.fail("'\(load.url)' gave \(LoadResult(record).words) after a load with wrong passwords")
+                        context.fail("'\(load.url)' gave \(LoadResult(record).phrase) after a load with wrong passwords")
                     }
                 } else {
                     context.expectSame(record, as: known, "after a load with wrong passwords")

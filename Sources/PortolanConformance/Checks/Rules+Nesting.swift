@@ -109,13 +109,13 @@ extension RuleCatalogue {
     /// Makes nested loads fail in each of these ways. The load's error must name the failure: as the code of a cause,
     /// or as its own code if `mayBeItsOwn`.
     private static func refused(
-        _ ways: [ClientScript.Inner], _ words: String, mayBeItsOwn: Bool = false
+        _ endings: [ClientScript.Inner], _ phrase: String, mayBeItsOwn: Bool = false
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
-            for way in ways {
-                try context.eachNested(way) { load, made throws(CheckSkipped) in
+            for ending in endings {
+                try context.eachNested(ending) { load, made throws(CheckSkipped) in
                     guard let record = context.settled(made, within: context.patience) else {
-                        return context.fail("'\(load.url)' did not end when its nested load \(words)")
+                        return context.fail("'\(load.url)' did not end when its nested load \(phrase)")
                     }
                     guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
                         throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)")
@@ -123,14 +123,14 @@ extension RuleCatalogue {
                     // NEST-05 reports a load that finishes without the rest. A load that fails before it saw the
                     // failure has another cause.
                     let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
-                    if case .cut = way, record.didFinish || load.error != nil || !isTold { return }
+                    if case .cut = ending, record.didFinish || load.error != nil || !isTold { return }
                     guard let error = record.failure?.value else {
-                        return context.fail("'\(load.url)' gave \(LoadResult(record).words) when its nested load \(words)")
+                        return context.fail("'\(load.url)' gave \(LoadResult(record).phrase) when its nested load \(phrase)")
                     }
                     let named = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
-                    if let code = way.failure, !named.contains(code.rawValue) {
+                    if let code = ending.failure, !named.contains(code.rawValue) {
                         context.fail(
-                            "'\(load.url)': its nested load \(words), but "
+                            "'\(load.url)': its nested load \(phrase), but "
                                 + (mayBeItsOwn ? "its error has another code, and no such cause" : "its error has no such cause"))
                     }
                 }

@@ -66,7 +66,7 @@ extension RuleCatalogue {
                 for _ in 0..<3 { try startAgain() }
                 context.fail(ProcessResources.settledAdditions(since: before, within: .milliseconds(500)))
                 let growth = CheckContext.heapGrowth(within: context.patience / configurations.count, startAgain)
-                if let growth { context.fail("each of \(growth.rounds) rounds of \(growth.length) refusals left \(growth.words)") }
+                if let growth { context.fail("each of \(growth.rounds) rounds of \(growth.length) refusals left \(growth.phrase)") }
             }
             if refusals == 0 { throw CheckSkipped("no configuration was found that it refuses (REG-06)") }
         },

@@ -122,7 +122,7 @@ extension RuleCatalogue {
             defer { set(before) }
             let found = try context.results()
             for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
-                context.fail("'\(load.url)' gave \(found[index].words) in a hostile environment, but \(usual[index].words) otherwise")
+                context.fail("'\(load.url)' gave \(found[index].phrase) in a hostile environment, but \(usual[index].phrase) otherwise")
             }
         },
         .must(

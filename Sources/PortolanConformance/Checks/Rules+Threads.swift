@@ -36,7 +36,8 @@ extension RuleCatalogue {
                 let found = LoadResult(record)
                 if found != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.words) when each call into it came on another thread, but \(expected.words) otherwise")
+                        "'\(load.url)' gave \(found.phrase) when each call into it came on another thread, but \(expected.phrase) otherwise"
+                    )
                 }
             }
             // Compare only the end of other loads, because the rest may differ each time.
@@ -50,9 +51,9 @@ extension RuleCatalogue {
                         return context.fail("'\(load.url)' did not end when each call into it came on another thread")
                     }
                     if found.didFinish != expected.didFinish || found.failure?.value?.code != expected.failure?.value?.code {
-                        let words = [found, expected].map { LoadResult($0).words }
+                        let phrases = [found, expected].map { LoadResult($0).phrase }
                         context.fail(
-                            "'\(load.url)' gave \(words[0]) when each call into it came on another thread, but \(words[1]) otherwise")
+                            "'\(load.url)' gave \(phrases[0]) when each call into it came on another thread, but \(phrases[1]) otherwise")
                     }
                 }
             }
@@ -100,8 +101,8 @@ extension RuleCatalogue {
             }
             if context.areAllIdle { instance.end() }
             guard Set(known.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
-            let words = known.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
-            throw CheckSkipped("\(words), so the check can't see whether loads mix their bytes")
+            let phrase = known.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
+            throw CheckSkipped("\(phrase), so the check can't see whether loads mix their bytes")
         },
         .must(
             "THREAD-04", level: 3, needs: .succeeds,
@@ -192,8 +193,8 @@ extension RuleCatalogue {
                 _ = context.settled(made, within: context.patience)
                 if others.wait(atMost: context.patience, for: { $0 == 0 ? true : nil }) == nil { context.areAllIdle = false }
                 if let function = stuck.withLock({ $0 }) {
-                    let words = isQuick ? "made, run and destroyed" : "made and destroyed"
-                    context.fail("'\(load.url)': another load could not be \(words) while \(function) ran")
+                    let phrase = isQuick ? "made, run and destroyed" : "made and destroyed"
+                    context.fail("'\(load.url)': another load could not be \(phrase) while \(function) ran")
                 } else if handler.description.isBlocking, let function = try context.functionThatHoldsUpStop(of: load, request, instance) {
                     context.fail("'\(load.url)': it could not be stopped on another thread while \(function) ran")
                 }

@@ -22,7 +22,7 @@ extension RuleCatalogue {
                     guard record.didFinish else {
                         // A large upload may exceed a limit.
                         if pieces == full { throw CheckSkipped.other("'\(load.url)' accepts no upload of \(bytes.count) bytes") }
-                        return context.fail("'\(load.url)': an upload gave \(LoadResult(record).words)")
+                        return context.fail("'\(load.url)': an upload gave \(LoadResult(record).phrase)")
                     }
                     try record.expectsReading(load)
                     if record.bytesRead != bytes.count {
@@ -60,7 +60,7 @@ extension RuleCatalogue {
                 }
                 if found != expected, !context.varies(load) {
                     context.fail(
-                        "'\(load.url)' gave \(found.words) for a body that comes in pieces, but \(expected.words) for one at once")
+                        "'\(load.url)' gave \(found.phrase) for a body that comes in pieces, but \(expected.phrase) for one at once")
                 }
                 // … and a load that wakes itself to read again.
                 script.bodySource = .silent
@@ -99,8 +99,8 @@ extension RuleCatalogue {
             for length: Int64? in [0, nil] {
                 try context.eachUpload([], length: length) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
-                        let words = length == nil ? "no bytes and no length" : "no bytes"
-                        return context.fail("'\(load.url)': an upload with \(words) gave \(LoadResult(record).words)")
+                        let phrase = length == nil ? "no bytes and no length" : "no bytes"
+                        return context.fail("'\(load.url)': an upload with \(phrase) gave \(LoadResult(record).phrase)")
                     }
                     try record.expectsReading(load)
                 }
@@ -187,8 +187,8 @@ extension RuleCatalogue {
                     context.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
                 } else if given < least {
                     let isRefused = made.record.failure != nil || given == 0
-                    let words = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
-                    throw isRefused ? CheckSkipped.other(words) : CheckSkipped("\(words) in its time; give it more time with --timeout")
+                    let phrase = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
+                    throw isRefused ? CheckSkipped.other(phrase) : CheckSkipped("\(phrase) in its time; give it more time with --timeout")
                 }
             }
         },
@@ -211,8 +211,8 @@ extension CheckContext {
             var script = plain
             script.bodySource = source
             guard let record = try settled(request, of: instance, script) else {
-                let words = length.map { ValueFormatting.count(Int($0), "byte") } ?? "unknown length"
-                return fail("'\(load.url)' did not end with an upload of \(words)")
+                let phrase = length.map { ValueFormatting.count(Int($0), "byte") } ?? "unknown length"
+                return fail("'\(load.url)' did not end with an upload of \(phrase)")
             }
             try body(load, record)
         }

@@ -39,7 +39,7 @@ extension RuleCatalogue {
     /// Examines loads that reach their end, loads that are stopped at each of their first events, and loads that hang
     /// until they are stopped.
     private static func watched(
-        isBlocking: Bool, _ words: @escaping @Sendable (ProbedWatches.Flaw) -> String?
+        isBlocking: Bool, _ phrase: @escaping @Sendable (ProbedWatches.Flaw) -> String?
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             try context.eachLoad(.any, and: [.hangs], isBlocking: isBlocking) { load, _, instance throws(CheckSkipped) in
@@ -51,7 +51,7 @@ extension RuleCatalogue {
                     try made.start()
                     if load.tags.contains(.hangs), !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
                     let record = context.settled(made, within: context.patience)
-                    context.fail(made.client.watches.flaws.compactMap(words).map { "'\(load.url)': \($0)" })
+                    context.fail(made.client.watches.flaws.compactMap(phrase).map { "'\(load.url)': \($0)" })
                     guard record != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     if made.client.watches.isUsed { isUsed = true }
                 }

@@ -61,7 +61,7 @@ extension CheckContext {
         guard let record else { return fail("'\(known.load.url)' did not end \(circumstances)") }
         let found = LoadResult(record)
         if found != known.result, !varies(known.load) {
-            fail("'\(known.load.url)' gave \(found.words) \(circumstances), but \(known.result.words) alone, or different bytes")
+            fail("'\(known.load.url)' gave \(found.phrase) \(circumstances), but \(known.result.phrase) alone, or different bytes")
         }
     }
 }

@@ -19,7 +19,7 @@ extension CheckContext {
         // A large load costs time, and here it shows no more than a small load.
         let small = scenario == .large ? found : found.filter { !$0.tags.contains(.large) }
         let chosen = small.isEmpty ? found : small
-        guard !chosen.isEmpty else { throw CheckSkipped("the manifest names no URL \(Self.words[scenario] ?? "of that kind")") }
+        guard !chosen.isEmpty else { throw CheckSkipped("the manifest names no URL \(Self.phrases[scenario] ?? "of that kind")") }
         return chosen
     }
 
@@ -42,7 +42,7 @@ extension CheckContext {
         }
     }
 
-    private static let words: [ConformanceRule.Scenario: String] = [
+    private static let phrases: [ConformanceRule.Scenario: String] = [
         .any: "that could be loaded", .succeeds: "that succeeds without a challenge", .fails: "that fails", .large: "tagged large",
         .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges", .uploads: "tagged uploads",
         .nested: "tagged nested", .hangs: "tagged hangs",

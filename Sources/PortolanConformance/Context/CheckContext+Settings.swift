@@ -13,16 +13,16 @@ extension CheckContext {
         var found: [(String, String, PluginConfiguration)] = []
         for setting in try settings() {
             let number: (String, JSONValue) = ("a number", .integer(42))
-            let (text, truth): ((String, JSONValue), (String, JSONValue)) = (
+            let (text, boolean): ((String, JSONValue), (String, JSONValue)) = (
                 ("a string", .string("forty-two")), ("a Boolean", .bool(true))
             )
             let wrong =
                 switch setting.kind {
-                case .string: [number, truth]
+                case .string: [number, boolean]
                 case .boolean: [text, number]
-                default: [text, truth]
+                default: [text, boolean]
                 }
-            for (words, value) in wrong { found.append((setting.name, words, try configuration(with: setting.name, value))) }
+            for (phrase, value) in wrong { found.append((setting.name, phrase, try configuration(with: setting.name, value))) }
         }
         return found
     }
@@ -52,7 +52,7 @@ extension CheckContext {
                 case .text(let text)?: .string(text + "x")
                 case .integer(let integer)?: .integer(integer == .max ? integer - 1 : integer + 1)
                 case .real(let real)?: .number("\(real + 1)")
-                case .truth(let truth)?: .bool(!truth)
+                case .boolean(let boolean)?: .bool(!boolean)
                 case .bytes?, nil: nil
                 }
             if let other { found.append((setting.name, try configuration(with: setting.name, other))) }

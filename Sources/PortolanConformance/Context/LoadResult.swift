@@ -14,7 +14,7 @@ struct LoadResult: Hashable {
     }
 
     /// A short form for a finding.
-    var words: String {
+    var phrase: String {
         if let failure { return "an error (\(failure))" }
         if didFail { return "did_fail without an error" }
         return didFinish ? ValueFormatting.count(body.count, "byte") : "no end"

@@ -47,7 +47,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         case made
         case running
         /// The load was stopped, but may not know it yet. Events are dropped.
-        case deaf
+        case stopped
         /// The load has delivered its end, or knows that it was stopped. Events are violations, and are passed on.
         case over
     }
@@ -136,7 +136,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     private func silence() {
         // Outside of the lock, because the release of these values may call the load.
         let rest = state.withLock { state in
-            if state.stage != .over { state.stage = .deaf }
+            if state.stage != .over { state.stage = .stopped }
             defer { state.waiting = [] }
             return (state.waiting, state.challenge.take(), state.reading.take())
         }
@@ -197,35 +197,35 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     /// - Returns: The client's response, or `.pause` if it is not known yet.
     @discardableResult
     func deliver(_ kind: Event.Kind = .other, _ deliver: @escaping @Sendable () -> portolan_flow) -> Flow {
-        enum Way { case now, later, violation, nowhere }
+        enum Delivery { case immediate, queued, violation, dropped }
         let (thread, event) = (portolan_thread_number(), Event(kind: kind, deliver: deliver))
         let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
-        let way = state.withLock { state -> Way in
+        let delivery = state.withLock { state -> Delivery in
             let mayOverrun = overrunsByTrait || state.load?.stopsInTurn == true
             defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
             // An event after a STOPPED response, or from within `stopLoading`, is a violation, as it is for the core.
-            case .deaf: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .violation : .nowhere
+            case .stopped: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .violation : .dropped
             case .made, .over: return .violation
             case .running: break
             }
             if kind.returnsFlow || kind == .finish, state.isHeld { return .violation }
-            if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsInTurn) { return .now }
+            if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsInTurn) { return .immediate }
             if kind.returnsFlow { (state.isHeld, state.isPaused) = (true, true) }
             state.waiting.append(event)
             state.wakers += 1
-            return .later
+            return .queued
         }
         let flow: Flow
-        switch way {
-        case .nowhere: flow = .stopped
-        case .now:
+        switch delivery {
+        case .dropped: flow = .stopped
+        case .immediate:
             flow = self.flow(for: event)
             // The load knows immediately that it is over. A load whose event waited is notified by `stopLoading`.
             if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
         // The client records it as it is: outside of a call, in a pause or after the end.
         case .violation: flow = Flow(rawValue: deliver().rawValue) ?? .stopped
-        case .later:
+        case .queued:
             unsafe client.pointee.wake(client)
             state.withLockBroadcasting { $0.wakers -= 1 }
             flow = .pause

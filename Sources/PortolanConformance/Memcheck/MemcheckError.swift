@@ -7,14 +7,14 @@ struct MemcheckError: Hashable, Sendable {
     /// Memcheck's name for it, for example `InvalidRead`.
     let kind: String
     /// The message on one line, without numbers that differ between runs.
-    let words: String
+    let phrase: String
     /// The stack, innermost first.
     let stack: [StackFrame]
     /// Related places, such as where the block was freed, or where an uninitialised value comes from.
     let origins: [Origin]
 
     struct Origin: Hashable, Sendable {
-        let words: String
+        let phrase: String
         let stack: [StackFrame]
     }
 
@@ -24,7 +24,7 @@ struct MemcheckError: Hashable, Sendable {
         case "InvalidRead", "InvalidWrite", "InvalidJump", "Overlap", "FishyValue", "ReallocSizeZero": "MEM-01"
         case "UninitCondition", "UninitValue": "MEM-02"
         // A system call received uninitialised bytes, or an inaccessible address.
-        case "SyscallParam": words.contains("uninitialised") ? "MEM-02" : "MEM-01"
+        case "SyscallParam": phrase.contains("uninitialised") ? "MEM-02" : "MEM-01"
         case "InvalidFree", "MismatchedFree": "MEM-03"
         case "Leak_DefinitelyLost": "MEM-04"
         default: nil
@@ -43,16 +43,16 @@ extension MemcheckError {
         var said = ""
         // Each stack belongs to the words before it. Words without a stack describe the error itself.
         func settle() {
-            if stack != nil, !said.isEmpty { origins.append(Origin(words: said, stack: [])) }
+            if stack != nil, !said.isEmpty { origins.append(Origin(phrase: said, stack: [])) }
             said = ""
         }
-        var words = ""
+        var phrase = ""
         for child in element.children {
             switch child.name {
-            case "what", "xwhat": words = Self.words(child)
+            case "what", "xwhat": phrase = Self.phrase(child)
             case "auxwhat", "xauxwhat":
                 settle()
-                said = Self.words(child)
+                said = Self.phrase(child)
             case "stack":
                 let frames = child.children.filter { $0.name == "frame" }.map(StackFrame.init)
                 if stack == nil {
@@ -60,7 +60,7 @@ extension MemcheckError {
                     // The words about the address of a system call come before the stack.
                     settle()
                 } else {
-                    origins.append(Origin(words: said, stack: frames))
+                    origins.append(Origin(phrase: said, stack: frames))
                     said = ""
                 }
             default: break
@@ -68,14 +68,14 @@ extension MemcheckError {
         }
         settle()
         guard let stack else { return nil }
-        self.init(kind: kind, words: words, stack: stack, origins: origins)
+        self.init(kind: kind, phrase: phrase, stack: stack, origins: origins)
     }
 
     /// The words of an element, without addresses and loss record numbers, which differ between runs.
-    private static func words(_ element: XMLElement) -> String {
+    private static func phrase(_ element: XMLElement) -> String {
         let text = element["text"]?.text ?? element.text
-        let words = text.split(separator: " ").filter { !$0.hasPrefix("0x") }.joined(separator: " ")
-        return Text.oneLine(words.split(separator: " in loss record").first.map(String.init) ?? words, limit: 300)
+        let phrase = text.split(separator: " ").filter { !$0.hasPrefix("0x") }.joined(separator: " ")
+        return Text.oneLine(phrase.split(separator: " in loss record").first.map(String.init) ?? phrase, limit: 300)
     }
 }
 

@@ -73,8 +73,8 @@ struct MemcheckScope: Hashable, Sendable {
         let last = stack.lastIndex { owner(of: $0) == .plugin } ?? stack.endIndex - 1
         var lines: [String] = []
         for frame in stack.prefix(last + 1) {
-            let words = owner(of: frame) == .host ? "the conformance runner" : frame.words
-            if words != lines.last || words == frame.words { lines.append(words) }
+            let phrase = owner(of: frame) == .host ? "the conformance runner" : frame.phrase
+            if phrase != lines.last || phrase == frame.phrase { lines.append(phrase) }
         }
         return Array(lines.prefix(Self.largestStack))
     }

@@ -44,10 +44,10 @@ public struct HTMLReport: Sendable {
         return section("findings", "Findings", summary.causes.map(paragraph) + articles)
     }
 
-    private func paragraph(of cause: (words: String, ids: [String])) -> String {
+    private func paragraph(of cause: (phrase: String, ids: [String])) -> String {
         let links = cause.ids.map { ##"<a href="#\##($0)">\##($0)</a>"## }.joined(separator: ", ")
         let count = ValueFormatting.count(cause.ids.count, "check")
-        return "<p>\(count) ended in the same way: \(HTMLEscaping.escaped(cause.words)). Fix that first, then check again: \(links).</p>"
+        return "<p>\(count) ended in the same way: \(HTMLEscaping.escaped(cause.phrase)). Fix that first, then check again: \(links).</p>"
     }
 
     private func article(of result: CheckResult, isOpen: Bool) -> String {

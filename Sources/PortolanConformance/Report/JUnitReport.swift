@@ -35,7 +35,7 @@ public struct JUnitReport: Sendable {
     private func testCase(_ result: CheckResult, target: String) -> [String] {
         let head =
             #"    <testcase classname="\#(HTMLEscaping.escaped(target))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
-        let words = HTMLEscaping.escaped(
+        let phrase = HTMLEscaping.escaped(
             ([result.note].compactMap { $0 } + result.findings.flatMap { $0.lines(command) } + [
                 result.remedy, result.again(command),
             ])
@@ -43,12 +43,12 @@ public struct JUnitReport: Sendable {
         let message = HTMLEscaping.escaped(result.rule.sentence)
         switch result.verdict {
         case .passed: return [head + "/>"]
-        case .warned: return [head + ">", "      <system-out>\(words)</system-out>", "    </testcase>"]
+        case .warned: return [head + ">", "      <system-out>\(phrase)</system-out>", "    </testcase>"]
         case .skipped: return [head + ">", #"      <skipped message="\#(HTMLEscaping.escaped(result.note ?? ""))"/>"#, "    </testcase>"]
-        case .failed: return [head + ">", #"      <failure message="\#(message)">\#(words)</failure>"#, "    </testcase>"]
+        case .failed: return [head + ">", #"      <failure message="\#(message)">\#(phrase)</failure>"#, "    </testcase>"]
         case .crashed, .hung:
             return [
-                head + ">", #"      <error type="\#(result.verdict.rawValue)" message="\#(message)">\#(words)</error>"#, "    </testcase>",
+                head + ">", #"      <error type="\#(result.verdict.rawValue)" message="\#(message)">\#(phrase)</error>"#, "    </testcase>",
             ]
         }
     }

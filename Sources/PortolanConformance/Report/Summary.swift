@@ -31,18 +31,18 @@ public struct Summary: Sendable {
 
     /// Each cause that ended several checks, with the IDs of the checks, each once and in the catalogue's order. The
     /// most frequent cause comes first.
-    var causes: [(words: String, ids: [String])] {
+    var causes: [(phrase: String, ids: [String])] {
         Dictionary(grouping: results.filter { $0.cause != nil }, by: \.cause).compactMap { cause, results in
             let ids = results.reduce(into: [String]()) { if $0.last != $1.rule.id { $0.append($1.rule.id) } }
-            return cause.flatMap { ids.count > 1 ? ($0.words, ids) : nil }
-        }.sorted { ($1.ids.count, $0.words, $0.ids[0]) < ($0.ids.count, $1.words, $1.ids[0]) }
+            return cause.flatMap { ids.count > 1 ? ($0.phrase, ids) : nil }
+        }.sorted { ($1.ids.count, $0.phrase, $0.ids[0]) < ($0.ids.count, $1.phrase, $1.ids[0]) }
     }
 
     /// One line for each cause, for example `57 checks ended in the same way: it crashed in run (tide.c:13); fix that
     /// first, then check again`.
     public var causeLines: [String] {
         causes.map {
-            "\(ValueFormatting.count($0.ids.count, "check")) ended in the same way: \($0.words); fix that first, then check again"
+            "\(ValueFormatting.count($0.ids.count, "check")) ended in the same way: \($0.phrase); fix that first, then check again"
         }
     }
 
@@ -54,17 +54,19 @@ public struct Summary: Sendable {
         return reasons.prefix(limit).map { "skipped: \($0.value.count), because \($0.key)" }
     }
 
-    /// One line for each category, with the number of its checks for each verdict.
+    /// One line for each category, with its title, its ID, and the number of its checks for each verdict.
     public var categoryLines: [String] {
-        RuleCatalogue.categories.compactMap { category in
+        let rows = RuleCatalogue.categories.compactMap { category -> (title: String, counts: String)? in
             let own = results.filter { $0.rule.category == category.id }
             guard !own.isEmpty else { return nil }
             let counts = Verdict.allCases.compactMap { verdict -> String? in
                 let count = own.count { $0.verdict == verdict }
                 return count == 0 ? nil : "\(count) \(verdict.rawValue)"
             }
-            return "\(category.id.padded(to: 8)) \(counts.joined(separator: ", "))"
+            return ("\(category.title) (\(category.id))", counts.joined(separator: ", "))
         }
+        let width = rows.map(\.title.count).max() ?? 0
+        return rows.map { "\($0.title.padded(to: width))  \($0.counts)" }
     }
 }
 

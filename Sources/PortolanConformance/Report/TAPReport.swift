@@ -16,11 +16,11 @@ public struct TAPReport: Sendable {
     public func text(of summary: Summary) -> String {
         var lines = ["TAP version \(version)", "1..\(summary.results.count)"]
         for (index, result) in summary.results.enumerated() {
-            let words = "\(index + 1) - \(Self.escaped("\(result.rule.id) \(result.rule.sentence)"))"
+            let phrase = "\(index + 1) - \(Self.escaped("\(result.rule.id) \(result.rule.sentence)"))"
             switch result.verdict {
-            case .passed, .warned: lines.append("ok \(words)")
-            case .skipped: lines.append("ok \(words) # SKIP \(Self.escaped(result.note ?? ""))")
-            case .failed, .crashed, .hung: lines.append("not ok \(words)")
+            case .passed, .warned: lines.append("ok \(phrase)")
+            case .skipped: lines.append("ok \(phrase) # SKIP \(Self.escaped(result.note ?? ""))")
+            case .failed, .crashed, .hung: lines.append("not ok \(phrase)")
             }
             guard result.verdict != .passed, result.verdict != .skipped else { continue }
             lines += ["  ---", "  verdict: \(result.verdict.rawValue)"]

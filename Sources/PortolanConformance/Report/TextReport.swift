@@ -25,7 +25,7 @@ public struct TextReport: Sendable {
         let rule = result.rule
         let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
         if let cause = result.cause {
-            if let first = firsts[cause], !isVerbose { return ["\(head)same as \(first): \(cause.words)"] }
+            if let first = firsts[cause], !isVerbose { return ["\(head)same as \(first): \(cause.phrase)"] }
             firsts[cause] = firsts[cause] ?? rule.id
         }
         var lines = [head + rule.sentence]

@@ -104,7 +104,7 @@ struct Timeline: Sendable {
                     let time = min(max(entry.milliseconds, 0), Self.largestTime)
                     let x = text(Self.labelWidth + (time - range.lowerBound) / span * Self.width)
                     lines.append(
-                        #"<g transform="translate(\#(x),\#(text(y)))">\#(shape(Kind(entry)))<title>\#(text(time)) ms \#(HTMLEscaping.escaped(entry.words))</title></g>"#
+                        #"<g transform="translate(\#(x),\#(text(y)))">\#(shape(Kind(entry)))<title>\#(text(time)) ms \#(HTMLEscaping.escaped(entry.phrase))</title></g>"#
                     )
                 }
                 y += Self.laneHeight
@@ -118,7 +118,7 @@ struct Timeline: Sendable {
             let rows = group.entries.map { entry in
                 let time = text(min(max(entry.milliseconds, 0), Self.largestTime))
                 return
-                    #"<tr><td class="number">\#(time)</td><td class="number">\#(HTMLEscaping.escaped(String(entry.thread)))</td><td><code>\#(HTMLEscaping.escaped(entry.words))</code></td></tr>"#
+                    #"<tr><td class="number">\#(time)</td><td class="number">\#(HTMLEscaping.escaped(String(entry.thread)))</td><td><code>\#(HTMLEscaping.escaped(entry.phrase))</code></td></tr>"#
             }
             return #"<tbody><tr><th colspan="3" scope="rowgroup">\#(group.title)</th></tr>"# + rows.joined(separator: "\n") + "</tbody>"
         }

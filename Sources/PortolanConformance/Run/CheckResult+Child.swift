@@ -45,8 +45,8 @@ extension CheckResult {
         rest = rest.dropFirst(4)
         var (note, findings, events) = (String?.none, [Finding](), [String]())
         if head.hasNote {
-            guard let words = text() else { return nil }
-            note = words
+            guard let phrase = text() else { return nil }
+            note = phrase
         }
         guard let count = number(), count <= bytes.count else { return nil }
         for _ in 0..<count {

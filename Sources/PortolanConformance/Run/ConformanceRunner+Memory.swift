@@ -31,7 +31,7 @@ extension ConformanceRunner {
 struct MemoryObserver {
     /// One error, which several checks may have shown.
     private struct Seen {
-        let words: String
+        let phrase: String
         let stack: [String]
         /// The IDs of the checks.
         var ids: Set<String>
@@ -40,7 +40,7 @@ struct MemoryObserver {
             // The first check of the catalogue, so that the result does not depend on the order of completion.
             let first = RuleCatalogue.rules.first { ids.contains($0.id) }?.id ?? ""
             let others = ids.count > 1 ? "; also in \(ValueFormatting.count(ids.count - 1, "other check"))" : ""
-            var finding = Finding(.failure, "\(first): \(words)\(others)")
+            var finding = Finding(.failure, "\(first): \(phrase)\(others)")
             (finding.seenIn, finding.stack) = (first, stack)
             return finding
         }
@@ -95,7 +95,7 @@ struct MemoryObserver {
             if result.verdict == .crashed, self.count == count, let note = result.note, note.contains("SIGSEGV") || note.contains("SIGBUS")
             {
                 let key = Key(kind: note, stack: [], origins: [])
-                seen["MEM-01", default: []].append((key, Seen(words: note, stack: result.stack, ids: [id])))
+                seen["MEM-01", default: []].append((key, Seen(phrase: note, stack: result.stack, ids: [id])))
             }
         }
         for error in log.errors {
@@ -106,8 +106,8 @@ struct MemoryObserver {
         }
     }
 
-    private mutating func miss(_ id: String, _ words: String) {
-        var finding = Finding(.warning, "\(id): \(words)")
+    private mutating func miss(_ id: String, _ phrase: String) {
+        var finding = Finding(.warning, "\(id): \(phrase)")
         finding.seenIn = id
         if !unseen.contains(finding) { unseen.append(finding) }
     }
@@ -117,7 +117,7 @@ struct MemoryObserver {
         if let place = seen[rule]?.firstIndex(where: { $0.key == key }) {
             seen[rule]?[place].1.ids.insert(id)
         } else {
-            seen[rule, default: []].append((key, Seen(words: words(of: error, guilt), stack: stack(of: error), ids: [id])))
+            seen[rule, default: []].append((key, Seen(phrase: phrase(of: error, guilt), stack: stack(of: error), ids: [id])))
         }
     }
 
@@ -131,14 +131,14 @@ struct MemoryObserver {
         }
     }
 
-    private func words(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> String {
-        let about = error.origins.filter { $0.stack.isEmpty }.map(\.words)
-        return (guilt == .lent ? "in memory borrowed from the plugin: " : "") + ([error.words] + about).joined(separator: "; ")
+    private func phrase(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> String {
+        let about = error.origins.filter { $0.stack.isEmpty }.map(\.phrase)
+        return (guilt == .lent ? "in memory borrowed from the plugin: " : "") + ([error.phrase] + about).joined(separator: "; ")
     }
 
     private func stack(of error: MemcheckError) -> [String] {
         error.origins.filter { !$0.stack.isEmpty }.reduce(into: scope.lines(of: error.stack)) { lines, origin in
-            lines += ["\(origin.words):"] + scope.lines(of: origin.stack)
+            lines += ["\(origin.phrase):"] + scope.lines(of: origin.stack)
         }
     }
 
@@ -153,8 +153,8 @@ struct MemoryObserver {
             if rule.id == "MEM-04" || made == 0 { findings += unseen.prefix(Self.largestCount) }
             // A plugin that ends the process early does not pass a rule by that.
             let unbroken: Verdict = crash != nil ? .crashed : made == 0 ? .skipped : findings.isEmpty ? .passed : .warned
-            let words = own.isEmpty ? crash.map { "\($0); \(note)" } ?? note : note
-            var result = CheckResult(rule, own.isEmpty ? unbroken : .failed, findings: findings, note: words)
+            let phrase = own.isEmpty ? crash.map { "\($0); \(note)" } ?? note : note
+            var result = CheckResult(rule, own.isEmpty ? unbroken : .failed, findings: findings, note: phrase)
             result.duration = duration
             return result
         }

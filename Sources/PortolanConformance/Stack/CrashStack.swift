@@ -28,19 +28,19 @@ struct CrashStack: Hashable, Sendable {
         let own = all.filter { place in library.map { LibraryPath.name(of: $0) == LibraryPath.name(of: place.object) } ?? false }
         let mine = own.isEmpty ? all : own
         guard let first = mine.first else {
-            let lines = names.frames(at: shown).map(\.words)
+            let lines = names.frames(at: shown).map(\.phrase)
             return NamedStack(lines: lines, function: nil, key: lines.joined(separator: "\n"))
         }
         var lines: [String] = []
         for place in shown {
             if !place.isOfRunner {
-                lines += names.frames(at: [place]).map(\.words)
+                lines += names.frames(at: [place]).map(\.phrase)
             } else if lines.last != "the conformance runner" {
                 lines.append("the conformance runner")
             }
         }
-        let key = names.frames(at: mine).map(\.words).joined(separator: "\n")
-        return NamedStack(lines: lines, function: names.frames(at: [first]).first?.words, key: key)
+        let key = names.frames(at: mine).map(\.phrase).joined(separator: "\n")
+        return NamedStack(lines: lines, function: names.frames(at: [first]).first?.phrase, key: key)
     }
 }
 

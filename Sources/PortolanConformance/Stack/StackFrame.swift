@@ -13,7 +13,7 @@ struct StackFrame: Hashable, Sendable {
 
 extension StackFrame {
     /// For example `hold (tide.c:42)`, or `hold (in libtide.so)` without debug information.
-    var words: String {
+    var phrase: String {
         let name = function ?? "???"
         let place = file.map { "\($0)\(line.map { ":\($0)" } ?? "")" } ?? object.map { "in \(LibraryPath.name(of: $0))" }
         // The names come from the plugin's compiler, so they are made one line.

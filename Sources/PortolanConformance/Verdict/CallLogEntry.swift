@@ -8,7 +8,7 @@ struct CallLogEntry: Sendable {
     let load: Int?
     /// A plugin function that is called (`→ run`, and with a URL `→ make tide://…`) or returns (`← run`), or a function
     /// that the plugin calls (`did_load`).
-    let words: String
+    let phrase: String
 
     init?(_ line: String) {
         let parts = line.split(separator: " ", maxSplits: 4)
@@ -18,14 +18,14 @@ struct CallLogEntry: Sendable {
         let rest = parts[4].drop { $0 == " " }
         let load = rest.split(separator: " ", maxSplits: 2)
         if load.count == 3, load[0] == "load", let number = Int(load[1]), number > 0 {
-            (self.load, words) = (number, String(load[2].drop { $0 == " " }))
+            (self.load, phrase) = (number, String(load[2].drop { $0 == " " }))
         } else {
-            (self.load, words) = (nil, String(rest))
+            (self.load, phrase) = (nil, String(rest))
         }
     }
 
-    var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2).prefix { $0 != " " } : nil }
-    var left: Substring? { words.hasPrefix("← ") ? words.dropFirst(2) : nil }
+    var entered: Substring? { phrase.hasPrefix("→ ") ? phrase.dropFirst(2).prefix { $0 != " " } : nil }
+    var left: Substring? { phrase.hasPrefix("← ") ? phrase.dropFirst(2) : nil }
 
     /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else
     /// `; last call: ` and the last line.
@@ -38,6 +38,6 @@ struct CallLogEntry: Sendable {
             if let call { open.remove(at: call) }
         }
         if let name = open.last?.entered { return " in \(name)" }
-        return lines.last.map { "; last call: \($0.words)" } ?? ""
+        return lines.last.map { "; last call: \($0.phrase)" } ?? ""
     }
 }

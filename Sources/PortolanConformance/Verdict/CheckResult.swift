@@ -63,7 +63,7 @@ extension CheckResult {
 /// The cause of a check's early end. A plugin that crashes in the first function that is called ends most checks the
 /// same way.
 struct CrashSignature: Hashable, Sendable {
-    let words: String
+    let phrase: String
     /// Equal for all checks that ended for the same cause.
     let key: String
 
@@ -77,11 +77,11 @@ extension CheckResult {
         let place = CallLogEntry.place(after: lastEvents)
         switch verdict {
         case .crashed:
-            if let crash, let function = crash.function { return CrashSignature(words: "it crashed in \(function)", key: crash.key) }
-            let words = (note ?? "it crashed") + place
-            return CrashSignature(words: words, key: "\(words)\n\(crash?.key ?? "")")
+            if let crash, let function = crash.function { return CrashSignature(phrase: "it crashed in \(function)", key: crash.key) }
+            let phrase = (note ?? "it crashed") + place
+            return CrashSignature(phrase: phrase, key: "\(phrase)\n\(crash?.key ?? "")")
         case .hung:
-            return place.isEmpty ? nil : CrashSignature(words: "it hung\(place)", key: place)
+            return place.isEmpty ? nil : CrashSignature(phrase: "it hung\(place)", key: place)
         case .passed, .failed, .warned, .skipped:
             return nil
         }

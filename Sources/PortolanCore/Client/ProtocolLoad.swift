@@ -78,7 +78,7 @@ package struct QueueWait: Sendable {
 
         /// - Parameter reason: the reason without the remedy.
         package init(_ reason: String, remedy: LoadError.Remedy, error: LoadError) {
-            (self.reason, self.remedy, self.error) = ("\(reason); \(remedy.words)", remedy, error)
+            (self.reason, self.remedy, self.error) = ("\(reason); \(remedy.phrase)", remedy, error)
         }
     }
 

@@ -3,8 +3,8 @@
 extension LoadError {
     /// A setting that fixes the failure.
     ///
-    /// The message of an error with a remedy ends with ``words``, which name the library's settings. A program that has
-    /// other settings, such as the command with its options, replaces the words.
+    /// The message of an error with a remedy ends with its ``phrase``, which names the library's settings. A program
+    /// that has other settings, such as the command with its options, replaces the phrase.
     package enum Remedy: Hashable, Sendable {
         case trustCertificate
         case trustAuthority
@@ -29,7 +29,7 @@ extension LoadError {
         case openMoreConnections(orWait: Bool)
         case shareNoConnection(orWait: Bool)
 
-        package var words: String {
+        package var phrase: String {
             switch self {
             case .trustCertificate: "if you trust it, add it to the trust roots"
             case .trustAuthority: "if you trust that authority, add its certificate to the trust roots"
@@ -61,21 +61,21 @@ extension LoadError {
     ///   - message: what happened, without the remedy.
     ///   - remedy: its words become the end of the message.
     package init(_ code: Code, message: String, remedy: Remedy, cause: (any Error)? = nil) {
-        self.init(code, message: "\(message); \(remedy.words)", cause: cause)
+        self.init(code, message: "\(message); \(remedy.phrase)", cause: cause)
         self.remedy = remedy
     }
 
     /// Returns the error with `note` in brackets, after the description and before the remedy.
     package func noting(_ note: String) -> LoadError {
         var error = self
-        let tail = remedy.map { "; \($0.words)" } ?? ""
+        let tail = remedy.map { "; \($0.phrase)" } ?? ""
         error.message = message.hasSuffix(tail) ? "\(message.dropLast(tail.count)) (\(note))\(tail)" : "\(message) (\(note))"
         return error
     }
 
     /// Returns the message with other words for its remedy.
-    package func message(saying words: (Remedy) -> String) -> String {
-        guard let remedy, message.hasSuffix(remedy.words) else { return message }
-        return message.dropLast(remedy.words.count) + words(remedy)
+    package func message(saying phrase: (Remedy) -> String) -> String {
+        guard let remedy, message.hasSuffix(remedy.phrase) else { return message }
+        return message.dropLast(remedy.phrase.count) + phrase(remedy)
     }
 }

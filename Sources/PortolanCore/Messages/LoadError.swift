@@ -45,7 +45,7 @@ extension LoadError: CustomStringConvertible {
     public var description: String {
         guard let cause else { return message }
         // Evaluated once: a second evaluation here and in each cause below would add up to 2^8.
-        let words = String(describing: cause)
-        return message.hasSuffix(words) ? message : "\(message): \(words)"
+        let phrase = String(describing: cause)
+        return message.hasSuffix(phrase) ? message : "\(message): \(phrase)"
     }
 }

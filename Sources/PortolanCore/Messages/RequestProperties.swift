@@ -26,7 +26,7 @@ public enum PropertyValue: Hashable, Sendable {
     case bytes([UInt8])
     case integer(Int64)
     case real(Double)
-    case truth(Bool)
+    case boolean(Bool)
 }
 
 /// Named values that a request carries. Handlers that do not know a name forward it.
@@ -80,10 +80,10 @@ extension Double: RequestPropertyValue {
 
 extension Bool: RequestPropertyValue {
     public init?(propertyValue: PropertyValue) {
-        guard case .truth(let truth) = propertyValue else { return nil }
-        self = truth
+        guard case .boolean(let boolean) = propertyValue else { return nil }
+        self = boolean
     }
-    public var propertyValue: PropertyValue { .truth(self) }
+    public var propertyValue: PropertyValue { .boolean(self) }
 }
 
 extension [UInt8]: RequestPropertyValue {

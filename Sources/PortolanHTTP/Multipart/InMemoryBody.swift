@@ -75,9 +75,9 @@ private final class PartsClient: ProtocolClient, @unchecked Sendable {
         self.pauseRhythm = pauseRhythm
     }
 
-    private func note(_ isAllowed: Bool, _ words: String) -> Flow {
+    private func note(_ isAllowed: Bool, _ phrase: String) -> Flow {
         if hasEnded { disorder = disorder ?? "something came after the end" }
-        if !isAllowed { disorder = disorder ?? words }
+        if !isAllowed { disorder = disorder ?? phrase }
         count += 1
         return pauseRhythm > 0 && count % pauseRhythm == 0 ? .pause : .keepGoing
     }

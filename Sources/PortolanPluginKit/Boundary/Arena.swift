@@ -118,7 +118,7 @@ final class Arena {
         case .bytes(let bytes)?: unsafe (lent.kind, lent.bytes) = (PORTOLAN_KIND_BYTES, self.bytes(bytes))
         case .integer(let integer)?: unsafe (lent.kind, lent.integer) = (PORTOLAN_KIND_INTEGER, integer)
         case .real(let real)?: unsafe (lent.kind, lent.real) = (PORTOLAN_KIND_REAL, real)
-        case .truth(let truth)?: unsafe (lent.kind, lent.integer) = (PORTOLAN_KIND_TRUTH, truth ? 1 : 0)
+        case .boolean(let boolean)?: unsafe (lent.kind, lent.integer) = (PORTOLAN_KIND_TRUTH, boolean ? 1 : 0)
         case .other?, nil: break  // kind 0 removes it
         }
         return unsafe lent

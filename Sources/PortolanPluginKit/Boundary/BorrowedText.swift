@@ -39,7 +39,7 @@ extension [(name: String, value: PluginPropertyValue)] {
                     case PORTOLAN_KIND_BYTES: unsafe .bytes([UInt8](lent.bytes.buffer))
                     case PORTOLAN_KIND_INTEGER: unsafe .integer(lent.integer)
                     case PORTOLAN_KIND_REAL: unsafe .real(lent.real)
-                    case PORTOLAN_KIND_TRUTH: unsafe .truth(lent.integer != 0)
+                    case PORTOLAN_KIND_TRUTH: unsafe .boolean(lent.integer != 0)
                     default: .other
                     }
                 return unsafe (lent.name.text ?? "", value)

@@ -18,7 +18,7 @@ public enum PluginPropertyValue: Hashable, Sendable {
     case bytes([UInt8])
     case integer(Int64)
     case real(Double)
-    case truth(Bool)
+    case boolean(Bool)
     /// A kind that is newer than this kit.
     case other
 }
@@ -75,8 +75,8 @@ extension Double: PluginPropertyConvertible {
 extension Bool: PluginPropertyConvertible {
     public static var kindName: String { "true or false" }
     public init?(_ value: PluginPropertyValue) {
-        guard case .truth(let truth) = value else { return nil }
-        self = truth
+        guard case .boolean(let boolean) = value else { return nil }
+        self = boolean
     }
-    public var propertyValue: PluginPropertyValue { .truth(self) }
+    public var propertyValue: PluginPropertyValue { .boolean(self) }
 }

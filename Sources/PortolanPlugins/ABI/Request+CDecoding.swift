@@ -94,7 +94,7 @@ extension PropertyValue {
         case PORTOLAN_KIND_BYTES: self = try unsafe .bytes(property.bytes.array("the property '\(name)'"))
         case PORTOLAN_KIND_INTEGER: self = unsafe .integer(property.integer)
         case PORTOLAN_KIND_REAL: self = unsafe .real(property.real)
-        case PORTOLAN_KIND_TRUTH: self = unsafe .truth(property.integer != 0)
+        case PORTOLAN_KIND_TRUTH: self = unsafe .boolean(property.integer != 0)
         default:
             throw unsafe ContractViolation(
                 .propertyIsWellFormed, "the property '\(name)' has the kind \(property.kind.rawValue), which does not exist")

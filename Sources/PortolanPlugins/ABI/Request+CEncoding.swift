@@ -78,7 +78,7 @@ extension CArena {
         case .bytes(let bytes): unsafe (property.kind, property.bytes) = (PORTOLAN_KIND_BYTES, string(bytes))
         case .integer(let integer): unsafe (property.kind, property.integer) = (PORTOLAN_KIND_INTEGER, integer)
         case .real(let real): unsafe (property.kind, property.real) = (PORTOLAN_KIND_REAL, real)
-        case .truth(let truth): unsafe (property.kind, property.integer) = (PORTOLAN_KIND_TRUTH, truth ? 1 : 0)
+        case .boolean(let boolean): unsafe (property.kind, property.integer) = (PORTOLAN_KIND_TRUTH, boolean ? 1 : 0)
         case nil: break
         }
         return unsafe property

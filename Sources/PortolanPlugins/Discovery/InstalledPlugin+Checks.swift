@@ -79,7 +79,7 @@ extension InstalledPlugin {
         guard served == manifest.schemes.sorted else {
             throw PluginProblem(
                 manifestPath, .manifestAgreesWithLibrary,
-                "its schemes are \(manifest.schemes.sorted.words), but its library \(manifest.library) has \(served.words); make them the same"
+                "its schemes are \(manifest.schemes.sorted.phrase), but its library \(manifest.library) has \(served.phrase); make them the same"
             )
         }
     }
@@ -102,7 +102,7 @@ extension SchemeSet {
         if case .only(let schemes) = self { .only(schemes.sorted()) } else { .any }
     }
 
-    fileprivate var words: String {
+    fileprivate var phrase: String {
         if case .only(let schemes) = self { schemes.joined(separator: ", ") } else { "any" }
     }
 }

@@ -83,17 +83,17 @@ public struct PluginPolicy: Sendable {
     func objection(to identifier: String) -> String? {
         if let problem { return "no plugin is used, because the policy can't be used: \(problem)" }
         if let pattern = denied.first(where: { Self.matches($0, identifier) }) {
-            let list = words(for: "deny list", origins.first { $0.isDenial && $0.patterns.contains(pattern) }?.origin)
+            let list = phrase(for: "deny list", origins.first { $0.isDenial && $0.patterns.contains(pattern) }?.origin)
             return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; remove that from \(list) to use it"
         }
         if let patterns = allowLists.first(where: { !$0.contains { Self.matches($0, identifier) } }) {
-            let list = words(for: "allow list", origins.first { !$0.isDenial && $0.patterns == patterns }?.origin)
+            let list = phrase(for: "allow list", origins.first { !$0.isDenial && $0.patterns == patterns }?.origin)
             return "the plugin \(identifier) is not on \(list); add it there to use it"
         }
         return nil
     }
 
-    private func words(for list: String, _ origin: String?) -> String {
+    private func phrase(for list: String, _ origin: String?) -> String {
         origin.map { "the \(list) of \(Text.oneLine($0))" } ?? "the \(list)"
     }
 

@@ -60,7 +60,7 @@ extension PropertyValue {
     /// - Returns: `nil` if the value is not a scalar, or is a number beyond a double.
     init?(_ value: JSONValue) {
         switch value {
-        case .bool(let truth): self = .truth(truth)
+        case .bool(let boolean): self = .boolean(boolean)
         case .string(let text): self = .text(text)
         case .number(let text):
             if let integer = Int64(text) {
@@ -83,7 +83,7 @@ extension JSONValue {
             case .text(let text): .string(text)
             case .integer(let integer): .integer(integer)
             case .real(let real): .number("\(real)")
-            case .truth(let truth): .bool(truth)
+            case .boolean(let boolean): .bool(boolean)
             case .bytes: .null
             }
     }

@@ -11,7 +11,7 @@ import Synchronization
 final class LibraryNames: Sendable {
     static let shared = LibraryNames()
 
-    enum Way: Equatable {
+    enum Reservation: Equatable {
         /// Open the file under this name: the path, or another spelling of it.
         case name(String)
         /// The file was changed since it was opened, but is the same file to the linker.
@@ -37,7 +37,7 @@ final class LibraryNames: Sendable {
     /// Returns how to open the current file at `path`, and reserves its name.
     ///
     /// - Parameter path: contains a slash.
-    func way(to path: String, _ identity: FileStatus.Identity) -> Way {
+    func reserveName(for path: String, _ identity: FileStatus.Identity) -> Reservation {
         state.withLock { state in
             if let known = state.files[File(identity)] { return known.identity == identity ? .name(known.name) : .needsCopy }
             var name = path

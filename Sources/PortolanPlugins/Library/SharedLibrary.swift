@@ -32,7 +32,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
             return
         }
         try file.check()
-        switch LibraryNames.shared.way(to: location, file.identity) {
+        switch LibraryNames.shared.reserveName(for: location, file.identity) {
         case .needsCopy:
             unsafe handle = try Self.open(try file.copy(), calling: path)
         case .name(let name):

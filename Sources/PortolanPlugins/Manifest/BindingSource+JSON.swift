@@ -47,7 +47,7 @@ extension ArgumentSource {
     fileprivate init(_ value: JSONValue, isTyped: Bool = false) throws(ManifestProblem) {
         switch value {
         case .null: self = .null
-        case .bool(let truth): self = .truth(truth)
+        case .bool(let boolean): self = .boolean(boolean)
         case .number(let text): self = .number(text)
         case .string(let text): self = .text(text)
         case .object(let members):

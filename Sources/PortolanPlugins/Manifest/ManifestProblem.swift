@@ -167,9 +167,9 @@ extension JSONValue {
         return text
     }
 
-    func truth() throws(ManifestProblem) -> Bool {
-        guard case .bool(let truth) = self else { throw ManifestProblem("is \(kind), where true or false is needed") }
-        return truth
+    func boolean() throws(ManifestProblem) -> Bool {
+        guard case .bool(let boolean) = self else { throw ManifestProblem("is \(kind), where true or false is needed") }
+        return boolean
     }
 
     func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) throws(ManifestProblem) -> Int64 {
@@ -190,11 +190,11 @@ extension JSONValue {
     }
 
     /// - Parameter words: the expected value, for messages.
-    func scalar(_ words: String) throws(ManifestProblem) -> PropertyValue {
+    func scalar(_ phrase: String) throws(ManifestProblem) -> PropertyValue {
         if let scalar = PropertyValue(self) { return scalar }
         // `PropertyValue` rejects some numbers; `real()` then reports the reason.
         if case .number = self { _ = try real() }
-        throw ManifestProblem("is \(kind), where \(words) is needed")
+        throw ManifestProblem("is \(kind), where \(phrase) is needed")
     }
 
     func list<Value>(

@@ -44,7 +44,7 @@ extension PluginSetting {
             return kind
         }
         (self.name, self.kind) = (name, kind)
-        isRequired = try object.optional("required") { value throws(ManifestProblem) in try value.truth() } ?? false
+        isRequired = try object.optional("required") { value throws(ManifestProblem) in try value.boolean() } ?? false
         summary = try object.optional("description") { value throws(ManifestProblem) in try value.line() }
         let bound = { (value: JSONValue) throws(ManifestProblem) -> Double in
             guard kind == .integer || kind == .number else {
@@ -62,13 +62,13 @@ extension PluginSetting {
 
     /// Checks a value from a manifest.
     func value(_ value: JSONValue) throws(ManifestProblem) -> PropertyValue {
-        try self.value(value.scalar(kind.words))
+        try self.value(value.scalar(kind.phrase))
     }
 
     /// Checks a value from a policy or a user. An integer is accepted as a number.
     func value(_ value: PropertyValue) throws(ManifestProblem) -> PropertyValue {
         switch (kind, value) {
-        case (.string, .text), (.boolean, .truth): return value
+        case (.string, .text), (.boolean, .boolean): return value
         case (.integer, .integer(let integer)):
             try check(Double(integer))
             return value
@@ -78,7 +78,7 @@ extension PluginSetting {
         case (.number, .real(let real)):
             try check(real)
             return value
-        default: throw ManifestProblem("is \(value.words), where \(kind.words) is needed")
+        default: throw ManifestProblem("is \(value.phrase), where \(kind.phrase) is needed")
         }
     }
 
@@ -89,19 +89,19 @@ extension PluginSetting {
             case .string: .text(text)
             case .integer: Int64(text).map(PropertyValue.integer)
             case .number: Double(text).flatMap { $0.isFinite ? .real($0) : nil }
-            case .boolean: Bool(text).map(PropertyValue.truth)
+            case .boolean: Bool(text).map(PropertyValue.boolean)
             }
-        guard let value else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 80))', where \(kind.words) is needed") }
+        guard let value else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 80))', where \(kind.phrase) is needed") }
         return try self.value(value)
     }
 
     private func check(_ number: Double) throws(ManifestProblem) {
-        if let minimum, number < minimum { throw ManifestProblem("is \(words(number)), below the minimum \(words(minimum))") }
-        if let maximum, number > maximum { throw ManifestProblem("is \(words(number)), above the maximum \(words(maximum))") }
+        if let minimum, number < minimum { throw ManifestProblem("is \(phrase(number)), below the minimum \(phrase(minimum))") }
+        if let maximum, number > maximum { throw ManifestProblem("is \(phrase(number)), above the maximum \(phrase(maximum))") }
     }
 
     /// Formats an integer without a decimal point, as the user wrote it.
-    private func words(_ number: Double) -> String {
+    private func phrase(_ number: Double) -> String {
         kind == .integer ? Int64(exactly: number).map { "\($0)" } ?? "\(number)" : "\(number)"
     }
 }
@@ -113,11 +113,11 @@ extension PluginSetting.Kind {
         case .string: .text("")
         case .integer: .integer(0)
         case .number: .real(0)
-        case .boolean: .truth(false)
+        case .boolean: .boolean(false)
         }
     }
 
-    var words: String {
+    var phrase: String {
         switch self {
         case .string: "a string"
         case .integer: "an integer"
@@ -128,13 +128,13 @@ extension PluginSetting.Kind {
 }
 
 extension PropertyValue {
-    fileprivate var words: String {
+    fileprivate var phrase: String {
         switch self {
         case .text: "a string"
         case .bytes: "bytes"
         case .integer: "an integer"
         case .real: "a number"
-        case .truth: "true or false"
+        case .boolean: "true or false"
         }
     }
 }

@@ -8,7 +8,7 @@ import PortolanJSON
 struct ErrorLocation {
     struct Problem: Error {
         let path: JSONPath
-        let words: String
+        let phrase: String
     }
 
     let value: JSONValue
@@ -22,7 +22,7 @@ struct ErrorLocation {
         return ErrorLocation(member, path[name])
     }
 
-    func problem(_ words: String) -> Problem { Problem(path: path, words: words) }
+    func problem(_ phrase: String) -> Problem { Problem(path: path, phrase: phrase) }
 
     /// Rejects duplicate names, which should be unique (RFC 8259 §4), because for these names the meaning would be
     /// unclear.
@@ -97,13 +97,13 @@ extension ErrorLocation.Problem {
     /// Describes the problem with its line.
     func explained(in bytes: [UInt8]) -> RecordingError {
         let line = path.offset(in: bytes, .json).map { " (line \(JSONPosition(of: $0, in: bytes)))" } ?? ""
-        return RecordingError("\(path.words)\(line) \(words)")
+        return RecordingError("\(path.phrase)\(line) \(phrase)")
     }
 }
 
 extension JSONPath {
     /// The path as in `entry 3, response.status`; entries count from 1.
-    fileprivate var words: String {
+    fileprivate var phrase: String {
         let lists = ["entries": "entry", "loads": "load"]
         for (index, step) in steps.enumerated().dropLast() {
             guard case .member(let list) = step, let name = lists[list], case .element(let number) = steps[index + 1] else { continue }

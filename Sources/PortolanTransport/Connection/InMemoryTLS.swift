@@ -114,7 +114,7 @@ public import PortolanCore
                 case .bytes(let count): unsafe plaintext.append(contentsOf: buffer[..<count])
                 case .wantsRead, .wantsWrite, .paused: return
                 case .end: end = .closed
-                case .failed(let error): end = .failed(reason: error.words)
+                case .failed(let error): end = .failed(reason: error.phrase)
                 }
             }
         }
@@ -154,12 +154,12 @@ extension InMemoryTLS.Outcome {
 }
 
 extension SocketError {
-    fileprivate var words: String {
+    fileprivate var phrase: String {
         switch self {
         case .system(let number): LoadError.text(of: number)
         case .closedWithoutNotice: "closed without close_notify"
         case .flooded: "flooded"
-        case .tls(let error): error.words
+        case .tls(let error): error.phrase
         }
     }
 }

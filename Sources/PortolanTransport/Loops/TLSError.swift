@@ -44,7 +44,7 @@ package struct TLSError: Error, Hashable {
     ///   - start: the operation that failed.
     ///   - isOfProxy: whether the peer is a proxy. A proxy has its own scheme, and receives no client certificate.
     func error(_ start: String, isOfProxy: Bool) -> LoadError {
-        let message = "\(start): \(words)"
+        let message = "\(start): \(phrase)"
         if isPlaintext {
             let advice = isOfProxy ? "write http:// as its scheme" : "try http:"
             return LoadError(.secureConnectionFailed, message: "\(message); if it speaks plain HTTP there, \(advice)")
@@ -58,10 +58,10 @@ package struct TLSError: Error, Hashable {
     }
 
     /// The error in words, without a remedy.
-    var words: String {
+    var phrase: String {
         if let alert {
-            if let (name, words) = certificateAlert { return "\(words) (alert \(name))" }
-            return Self.words(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
+            if let (name, phrase) = certificateAlert { return "\(phrase) (alert \(name))" }
+            return Self.phrase(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
         }
         guard library == ERR_LIB_SSL else { return libraryWords }
         if isPlaintext { return "its response is not TLS" }
@@ -94,35 +94,35 @@ package struct TLSError: Error, Hashable {
             return lacksClientCertificate || alert == SSL_AD_CERTIFICATE_REQUIRED || alert == SSL_AD_NO_CERTIFICATE
                 ? .giveClientCertificate : .changeClientCertificate
         }
-        return words == Self.versionWords ? .allowTLSVersions : nil
+        return phrase == Self.versionWords ? .allowTLSVersions : nil
     }
 
     private static let versionWords = "it supports none of the allowed TLS versions"
 
     /// An alert about the client's certificate. If the client has sent none, a server with TLS up to 1.2 sends
     /// handshake_failure (RFC 5246 §7.4.6), and some servers report a bad certificate.
-    private var certificateAlert: (name: String, words: String)? {
-        let (name, words): (String, String)
+    private var certificateAlert: (name: String, phrase: String)? {
+        let (name, phrase): (String, String)
         switch alert {
-        case SSL_AD_CERTIFICATE_REQUIRED: (name, words) = ("certificate_required", Self.missingWords)
-        case SSL_AD_NO_CERTIFICATE: (name, words) = ("no_certificate", Self.missingWords)
-        case SSL_AD_BAD_CERTIFICATE: (name, words) = ("bad_certificate", "it refused the client certificate")
-        case SSL_AD_UNSUPPORTED_CERTIFICATE: (name, words) = ("unsupported_certificate", "it refused the type of the client certificate")
-        case SSL_AD_CERTIFICATE_REVOKED: (name, words) = ("certificate_revoked", "the client certificate is revoked")
-        case SSL_AD_CERTIFICATE_EXPIRED: (name, words) = ("certificate_expired", "the client certificate has expired")
-        case SSL_AD_CERTIFICATE_UNKNOWN: (name, words) = ("certificate_unknown", "it refused the client certificate")
-        case SSL_AD_UNKNOWN_CA: (name, words) = ("unknown_ca", "it does not know the issuer of the client certificate")
-        case SSL_AD_ACCESS_DENIED: (name, words) = ("access_denied", "it refused the client certificate")
-        case SSL_AD_HANDSHAKE_FAILURE where lacksClientCertificate: (name, words) = ("handshake_failure", Self.missingWords)
+        case SSL_AD_CERTIFICATE_REQUIRED: (name, phrase) = ("certificate_required", Self.missingWords)
+        case SSL_AD_NO_CERTIFICATE: (name, phrase) = ("no_certificate", Self.missingWords)
+        case SSL_AD_BAD_CERTIFICATE: (name, phrase) = ("bad_certificate", "it refused the client certificate")
+        case SSL_AD_UNSUPPORTED_CERTIFICATE: (name, phrase) = ("unsupported_certificate", "it refused the type of the client certificate")
+        case SSL_AD_CERTIFICATE_REVOKED: (name, phrase) = ("certificate_revoked", "the client certificate is revoked")
+        case SSL_AD_CERTIFICATE_EXPIRED: (name, phrase) = ("certificate_expired", "the client certificate has expired")
+        case SSL_AD_CERTIFICATE_UNKNOWN: (name, phrase) = ("certificate_unknown", "it refused the client certificate")
+        case SSL_AD_UNKNOWN_CA: (name, phrase) = ("unknown_ca", "it does not know the issuer of the client certificate")
+        case SSL_AD_ACCESS_DENIED: (name, phrase) = ("access_denied", "it refused the client certificate")
+        case SSL_AD_HANDSHAKE_FAILURE where lacksClientCertificate: (name, phrase) = ("handshake_failure", Self.missingWords)
         default: return nil
         }
-        return (name, lacksClientCertificate ? Self.missingWords : words)
+        return (name, lacksClientCertificate ? Self.missingWords : phrase)
     }
 
     private static let missingWords = "it wants a client certificate, and got none"
 
     /// RFC 8446 §6.2
-    private static func words(ofAlert alert: CInt) -> String? {
+    private static func phrase(ofAlert alert: CInt) -> String? {
         switch alert {
         case SSL_AD_PROTOCOL_VERSION: versionWords
         case SSL_AD_HANDSHAKE_FAILURE: "it found no version, cipher and certificate that both sides support (alert handshake_failure)"

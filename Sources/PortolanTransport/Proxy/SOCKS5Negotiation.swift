@@ -130,7 +130,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
             throw LoadError(
                 .socksFailed,
                 message:
-                    "the proxy \(proxy) made no connection to \(target): \(reply.words); check that address, or load without the proxy",
+                    "the proxy \(proxy) made no connection to \(target): \(reply.phrase); check that address, or load without the proxy",
                 cause: reply)
         }
         guard pending.count >= 5 else {

@@ -6,7 +6,7 @@
 struct SOCKS5Reply: Error, Equatable {
     let code: UInt8
 
-    var words: String {
+    var phrase: String {
         switch code {
         case 1: "general failure"
         case 2: "its rules do not allow that connection"

@@ -13,7 +13,7 @@ enum CertificateFiles {
         case trustRootOfEnvironment
 
         /// The beginning of a message.
-        var words: String {
+        var phrase: String {
             switch self {
             case .trustRoot: "the trust root"
             case .trustRootOfEnvironment: "the trust root of SSL_CERT_FILE or SSL_CERT_DIR"
@@ -44,7 +44,8 @@ enum CertificateFiles {
         switch source {
         case .file(let path):
             return isFolder(path)
-                ? try folder(path, for: purpose) : try certificates(in: try contents(path, purpose.words, purpose.code), path, for: purpose)
+                ? try folder(path, for: purpose)
+                : try certificates(in: try contents(path, purpose.phrase, purpose.code), path, for: purpose)
         case .der(let bytes):
             return [try certificate(bytes, for: purpose)]
         }
@@ -53,7 +54,7 @@ enum CertificateFiles {
     /// Reads one certificate in DER.
     static func certificate(_ der: [UInt8], for purpose: Purpose) throws(LoadError) -> Certificate {
         guard !der.isEmpty, der.count <= limit, let certificate = Certificate(der: der) else {
-            throw unusable(purpose.code, "\(purpose.words) is not a certificate in DER")
+            throw unusable(purpose.code, "\(purpose.phrase) is not a certificate in DER")
         }
         return certificate
     }
@@ -97,7 +98,7 @@ enum CertificateFiles {
     /// The certificates and the key of a PKCS #12 file (RFC 7292), the key's own certificate first; `nil` if the file
     /// has another format.
     static func bundle(in path: String, passphrase: String?) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
-        let bytes = try contents(path, Purpose.clientCertificate.words, .clientCertificateUnusable)
+        let bytes = try contents(path, Purpose.clientCertificate.phrase, .clientCertificateUnusable)
         guard !isPEM(bytes), let bundle = KeyBundle(bytes) else { return nil }
         let name = "the client certificate '\(path)'"
         do throws(KeyBundle.Fault) { return try bundle.open(passphrase: passphrase) } catch {
@@ -110,7 +111,7 @@ enum CertificateFiles {
                         + "'openssl pkcs12 -legacy -in OLD.p12 -out NEW.pem', and use NEW.pem")
             case .incomplete:
                 throw unusable(.clientCertificateUnusable, "\(name) has to contain a certificate and its private key, but does not")
-            case .unreadable(let words): throw unusable(.clientCertificateUnusable, "\(name) can't be read: \(words)")
+            case .unreadable(let phrase): throw unusable(.clientCertificateUnusable, "\(name) can't be read: \(phrase)")
             }
         }
     }
@@ -119,13 +120,13 @@ enum CertificateFiles {
         guard isPEM(bytes) else {
             guard !bytes.isEmpty, let certificate = Certificate(der: bytes) else {
                 let fault = bytes.isEmpty ? "is empty" : "is not a readable certificate"
-                throw unusable(purpose.code, "\(purpose.words) '\(path)' \(fault); it has to be in \(purpose.formats)")
+                throw unusable(purpose.code, "\(purpose.phrase) '\(path)' \(fault); it has to be in \(purpose.formats)")
             }
             return [certificate]
         }
         let certificates = KeyReader.certificates(pem: bytes)
         guard !certificates.isEmpty else {
-            throw unusable(purpose.code, "\(purpose.words) '\(path)' contains no readable certificate in PEM")
+            throw unusable(purpose.code, "\(purpose.phrase) '\(path)' contains no readable certificate in PEM")
         }
         return certificates
     }
@@ -140,14 +141,14 @@ enum CertificateFiles {
     private static func folder(_ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
-            throw unusable(purpose.code, "\(purpose.words)s in the folder '\(path)' can't be listed", error)
+            throw unusable(purpose.code, "\(purpose.phrase)s in the folder '\(path)' can't be listed", error)
         }
         let found = names.sorted().flatMap { name -> [Certificate] in
             // `try?` because other files and links without a target are skipped.
             (try? certificates(from: .file(path: "\(path)/\(name)"), for: purpose)) ?? []
         }
         guard !found.isEmpty else {
-            throw unusable(purpose.code, "the folder '\(path)' has no \(purpose.words.replacingPrefix("the ")) in it")
+            throw unusable(purpose.code, "the folder '\(path)' has no \(purpose.phrase.replacingPrefix("the ")) in it")
         }
         return found
     }

@@ -44,7 +44,7 @@ enum CertificateProblem: Hashable {
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
             guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + naming }
             return [.unknownAuthority(last)] + naming
-        default: return [.other(finding.words)] + naming
+        default: return [.other(finding.phrase)] + naming
         }
     }
 
@@ -72,7 +72,7 @@ enum CertificateProblem: Hashable {
                 : "\(certificate == leaf ? "its issuer" : "the last issuer in its chain"), '\(certificate.issuer)', is not known"
         case .weak(let certificate, let isKey):
             "the \(isKey ? "key" : "signature") of \(certificate == leaf ? "it" : "'\(certificate.subject)' in its chain") is too weak"
-        case .other(let words): words
+        case .other(let phrase): phrase
         }
     }
 
@@ -101,7 +101,7 @@ enum CertificateProblem: Hashable {
         case .expired, .notYetValid: "the server needs another certificate, or this machine's clock is wrong"
         case .wrongName: "check the address"
         case .unreadable, .notForServers, .weak, .other: "the server needs another certificate"
-        case .selfSigned, .unknownAuthority: remedy?.words ?? ""
+        case .selfSigned, .unknownAuthority: remedy?.phrase ?? ""
         }
     }
 

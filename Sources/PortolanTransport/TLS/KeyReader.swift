@@ -132,14 +132,14 @@ struct KeyBundle: ~Copyable {
 
     /// Takes the fault from the errors of the calling thread.
     private static func takeFault() -> Fault {
-        var words = "no reason given"
+        var phrase = "no reason given"
         while case let code = ERR_get_error(), code != 0 {
             switch (portolan_ERR_library(code), portolan_ERR_reason(code)) {
             case (ERR_LIB_PKCS12, PKCS12_R_MAC_VERIFY_FAILURE): return .passphrase
             case _ where portolan_is_unsupported(code) == 1: return .oldEncryption
-            default: words = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+            default: phrase = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
             }
         }
-        return .unreadable("OpenSSL says '\(DisplayText.line(words))'")
+        return .unreadable("OpenSSL says '\(DisplayText.line(phrase))'")
     }
 }

@@ -33,7 +33,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
     /// - Throws: ``LoadError/Code/trustRootsUnusable``, ``LoadError/Code/noResources``
     init(_ settings: TLSSettings, roots: Roots, protocols: [String], identity: LoadedIdentity?) throws(LoadError) {
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
-            throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.take()?.words ?? "no reason given")")
+            throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.take()?.phrase ?? "no reason given")")
         }
         unsafe self.context = context
         self.identity = identity

@@ -28,7 +28,7 @@ struct ChainFinding: Hashable, Sendable {
     /// The depth of the certificate at fault; 0 is the leaf.
     let depth: Int
 
-    var words: String { unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) } ?? "error \(code)" }
+    var phrase: String { unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) } ?? "error \(code)" }
 }
 
 /// The client's end of one TLS connection. It reads and writes records through its carrier when it is called, and never
@@ -96,7 +96,7 @@ final class TLSSession {
         delegate: any TLSSessionDelegate
     ) throws(LoadError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
-            throw LoadError(.noResources, message: "OpenSSL can't make a session: \(TLSError.take()?.words ?? "no reason given")")
+            throw LoadError(.noResources, message: "OpenSSL can't make a session: \(TLSError.take()?.phrase ?? "no reason given")")
         }
         unsafe self.ssl = ssl
         self.context = context

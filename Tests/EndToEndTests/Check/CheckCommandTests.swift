@@ -70,9 +70,9 @@ import Testing
     /// An empty selection must not count as success: a category may have no checks at the current level.
     @Test func filterWithoutMatchingChecksIsRefused() throws {
         let program = try Program()
-        for (filter, words) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
+        for (filter, phrase) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
             let outcome = try program.run("check", subject("good"), "--filter", filter)
-            #expect(outcome.status == 2 && outcome.errors.contains { $0.contains(words) }, "\(outcome.errors)")
+            #expect(outcome.status == 2 && outcome.errors.contains { $0.contains(phrase) }, "\(outcome.errors)")
         }
         #expect(try program.run("check", "--list", "--filter", "LEAK").lines.count > 1)
         #expect(try program.run("check", "./none.so").status == 107)
@@ -104,8 +104,8 @@ import Testing
         #expect(all.text.components(separatedBy: "stack:").count == 2, "\(all.text)")
         let crashed = all.lines.filter { $0.hasPrefix("crashed ") }
         #expect(crashed.count > 3 && crashed.dropFirst().allSatisfy { $0.hasSuffix(": it crashed in begin (twice.c:5)") }, "\(all.text)")
-        let words = "\(crashed.count) checks ended in the same way: it crashed in begin (twice.c:5); fix that first, then check again"
-        #expect(all.lines.contains(words), "\(all.text)")
+        let phrase = "\(crashed.count) checks ended in the same way: it crashed in begin (twice.c:5); fix that first, then check again"
+        #expect(all.lines.contains(phrase), "\(all.text)")
     }
 
     @Test func passedChecksAreSilentAndSkippedOnesAreCounted() throws {
@@ -139,14 +139,14 @@ import Testing
         #expect(try program.runScript("$portolan \(again)").text.contains("'data:,a' gave 1 byte, not 2"))
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 1, "mime": "text/plain"}]}"#)
         #expect(try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-01").lines.last == "data:: 1 check: 1 passed")
-        for (arguments, words) in [
+        for (arguments, phrase) in [
             (["check", "http:"], "depends on a server; name a file with a server's URLs with --loads"),
             (["check", "data:", "--loads", "nothing"], "--loads: 'nothing' can't be read"),
             (["check", subject("good"), "--loads", "loads"], "--loads is for built-in schemes"),
         ] {
             let outcome = try program.run(arguments)
             #expect(
-                outcome.status == 2 && outcome.output.isEmpty && outcome.errors.count == 1 && outcome.errors[0].contains(words),
+                outcome.status == 2 && outcome.output.isEmpty && outcome.errors.count == 1 && outcome.errors[0].contains(phrase),
                 "\(outcome.errors)")
         }
         try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "size": 2}]}"#)

@@ -99,11 +99,11 @@ struct EvasivePluginTests {
     ]
 
     @Test(arguments: starving.map(\.0)) func pluginThatPreventsChecksFails(_ name: String) throws {
-        let (_, code, words) = try #require(Self.starving.first { $0.0 == name })
+        let (_, code, phrase) = try #require(Self.starving.first { $0.0 == name })
         try build(Self.source("static void forge(void) { \(code) }"))
         let (results, _) = try check("--filter", "DESC-03,DESC-06,REG-01,LIFE-09", "--jobs", "1")
         let details = results.flatMap(\.findings).map(\.detail)
-        #expect(details.contains { $0.contains(words) }, "\(results)")
+        #expect(details.contains { $0.contains(phrase) }, "\(results)")
     }
 
     @Test func pluginThatGivesNoDescriptorInLaterChecksFails() throws {

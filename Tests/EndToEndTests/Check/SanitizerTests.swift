@@ -85,7 +85,7 @@ struct SanitizerTests {
     @Test func unsupportedUseIsReportedWithTheRemedy() throws {
         let program = try program(["sound"])
         try program.copyManifest("LibMagic")
-        for (arguments, variables, status, words) in [
+        for (arguments, variables, status, phrase) in [
             (["memory"], ["PATH": "/nonexistent"], 105, "there is no 'valgrind' in the PATH; install it"),
             (["data:"], [:], 2, "the handler of 'data:' is part of this command"),
             (["\(program.path)/LibMagic"], [:], 2, "/LibMagic' is part of this command"),
@@ -94,7 +94,7 @@ struct SanitizerTests {
         ] as [([String], [String: String], Int32, String)] {
             let outcome = try program.run(["check", "--sanitizer"] + arguments, with: variables)
             #expect(
-                outcome.status == status && outcome.output.isEmpty && outcome.errors.first?.contains(words) == true, "\(outcome.errors)")
+                outcome.status == status && outcome.output.isEmpty && outcome.errors.first?.contains(phrase) == true, "\(outcome.errors)")
         }
     }
 }

@@ -63,14 +63,14 @@ import Testing
     @Test func suggestedNameDoesNotFollowALink() throws {
         try FileManager.default.createSymbolicLink(
             atPath: program.folder.appendingPathComponent("download").path, withDestinationPath: "real")
-        let words = "portolan: 'download' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o"
-        #expect(try program.run("get", "-O", "data:,x").errors == [words])
+        let phrase = "portolan: 'download' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o"
+        #expect(try program.run("get", "-O", "data:,x").errors == [phrase])
         // The error must not wait for the body, which never ends.
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .stall,
         ])
         let outcome = try program.run("get", "-O", "--max-time", "20", server.url("/download"))
-        #expect(outcome.status == 23 && outcome.errors == [words], "\(outcome)")
+        #expect(outcome.status == 23 && outcome.errors == [phrase], "\(outcome)")
         #expect(try program.files == ["download"])
     }
 

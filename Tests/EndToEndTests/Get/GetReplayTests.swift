@@ -168,11 +168,11 @@ import Testing
     @Test func unwritableRecordingIsReportedBeforeTheLoad() throws {
         let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "one"))
         try program.makeFile("folder.har/x")
-        for (path, words) in [
+        for (path, phrase) in [
             ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is not a regular file"),
         ] {
             let outcome = try program.run("get", "--replay", path, "--replay-mode", "record", server.url())
-            #expect(outcome.status == 23 && outcome.errors.first?.contains(words) == true, "\(outcome.errors)")
+            #expect(outcome.status == 23 && outcome.errors.first?.contains(phrase) == true, "\(outcome.errors)")
         }
         #expect(server.connections.isEmpty)
         #expect(try program.files == ["folder.har"])
@@ -235,12 +235,12 @@ import Testing
         (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: write a factor from 0.001 to 1000000"),
         (["--replay", ".", "--replay-mode", "fill"], 37, "--replay: "),
     ])
-    func invalidReplayOptionsAreReported(arguments: [String], status: Int32, words: String) throws {
+    func invalidReplayOptionsAreReported(arguments: [String], status: Int32, phrase: String) throws {
         try program.makeFile("broken.har", "{\"log\":{\n")
         try program.makeFile("page.html", "<!doctype html>")
         let outcome = try program.run(["get"] + arguments + ["data:,x"])
         #expect(outcome.status == status && outcome.output.isEmpty)
-        #expect(outcome.errors.contains { $0.contains(words) }, "\(outcome.errors)")
+        #expect(outcome.errors.contains { $0.contains(phrase) }, "\(outcome.errors)")
     }
 }
 

@@ -227,11 +227,11 @@ import Testing
         let page = try HeadlessBrowser(in: program.folder).open(program.folder.appendingPathComponent("loads.html"))
         #expect(page.consoleLines.isEmpty, "\(page.consoleLines)")
         #expect(page.document.components(separatedBy: #"<div class="track""#).count == 5)
-        for words in [
+        for phrase in [
             "4 requests in 3 loads, ", "Redirect to http://127.0.0.1", "Response: 302 Found", "&lt;script&gt;alert(1)",
             "Details of request 4", "✕ failed", "text/plain", "Connect",
         ] {
-            #expect(page.document.contains(words), "\(words)")
+            #expect(page.document.contains(phrase), "\(phrase)")
         }
     }
 

@@ -38,7 +38,7 @@ import Testing
     @Test func invalidCertificateFileIsNamed() throws {
         let file = try program.makeFile("junk", "junk")
         let outcome = try program.run("get", "--cert", file.path, secureURL)
-        let words = "'\(file.path)' is not a readable certificate; it has to be in PEM, DER or PKCS #12"
-        #expect(outcome.status == 58 && outcome.errors == ["portolan: the client certificate \(words)"], "\(outcome.errors)")
+        let phrase = "'\(file.path)' is not a readable certificate; it has to be in PEM, DER or PKCS #12"
+        #expect(outcome.status == 58 && outcome.errors == ["portolan: the client certificate \(phrase)"], "\(outcome.errors)")
     }
 }

@@ -55,11 +55,11 @@ import Testing
     func fileThatIsNotRegularIsNamed(path: String, kind: String) throws {
         #expect(try program.runScript("mkfifo fifo.json").status == 0)
         let file = path.hasPrefix("/") ? path : "\(program.path)/\(path)"
-        let words = "\(file): MANIF-01: the manifest can't be read: it is \(kind); name a plugin's folder, manifest or library"
+        let phrase = "\(file): MANIF-01: the manifest can't be read: it is \(kind); name a plugin's folder, manifest or library"
         let outcome = try run("validate", path)
-        #expect(outcome.lines.first?.hasSuffix(words) == true && outcome.status == 107, "\(outcome.lines)")
+        #expect(outcome.lines.first?.hasSuffix(phrase) == true && outcome.status == 107, "\(outcome.lines)")
         let checked = try program.run("check", path)
-        #expect(checked.status == 107 && checked.errors == ["portolan: \(words)"], "\(checked.errors)")
+        #expect(checked.status == 107 && checked.errors == ["portolan: \(phrase)"], "\(checked.errors)")
         #expect(try program.run("get", "--plugin", "fifo.json", "data:,x").errors.contains { $0.contains("it is a FIFO; name") })
     }
 

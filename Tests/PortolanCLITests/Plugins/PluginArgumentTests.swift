@@ -30,14 +30,14 @@ import Testing
     }
 
     private let noHandler = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")
-    private let words =
+    private let phrase =
         "no handler; an installed plugin cannot be used: relative-0: a folder to search needs an absolute path; write one"
 
     @Test func unsupportedSchemeMentionsUnusablePlugins() {
         #expect(noHandler.mentioning([]) == noHandler)
-        #expect(noHandler.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, words, code: "unsupportedScheme"))
+        #expect(noHandler.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, phrase, code: "unsupportedScheme"))
         #expect(
-            noHandler.mentioning(Self.problems(3)).message == words + "; 'portolan plugins list' shows 2 more")
+            noHandler.mentioning(Self.problems(3)).message == phrase + "; 'portolan plugins list' shows 2 more")
     }
 
     @Test func otherFailuresMentionNoPlugins() {

@@ -19,23 +19,23 @@ import Testing
     @Test(arguments: remedies)
     func remedyNamesOptionsOfTheCommand(remedy: LoadError.Remedy) {
         let error = LoadError(.limitExceeded, message: "too much", remedy: remedy)
-        #expect(error.message == "too much; \(remedy.words)")
-        #expect(error.words == "too much; \(remedy.commandWords)")
-        #expect(!error.words.contains("Limits") && !error.words.contains("trust roots"))
-        #expect(Failure(error).message == error.words)
+        #expect(error.message == "too much; \(remedy.phrase)")
+        #expect(error.phrase == "too much; \(remedy.commandWords)")
+        #expect(!error.phrase.contains("Limits") && !error.phrase.contains("trust roots"))
+        #expect(Failure(error).message == error.phrase)
     }
 
     @Test func textBeforeTheRemedyIsKept() {
         var error = LoadError(.limitExceeded, message: "too much", remedy: .raiseLimit("x"))
         error.message = "the proxy: \(error.message)"
-        #expect(error.words == "the proxy: too much; \(LoadError.Remedy.raiseLimit("x").commandWords)")
+        #expect(error.phrase == "the proxy: too much; \(LoadError.Remedy.raiseLimit("x").commandWords)")
         error.message = "something else"
-        #expect(error.words == "something else")
+        #expect(error.phrase == "something else")
     }
 
     @Test func remedyOfACauseNamesOptionsOfTheCommand() {
         let cause = LoadError(.certificateNotTrusted, message: "not trusted", remedy: .trustCertificate)
         let error = LoadError(.cannotConnect, message: "no", cause: cause)
-        #expect(error.words == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandWords)")
+        #expect(error.phrase == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandWords)")
     }
 }

@@ -52,7 +52,7 @@ import Testing
         #expect(count == CInt(Set(expected.map(\.der)).count) && count > 0, "only these roots, and none of the system's")
     }
 
-    static let badRoots: [(file: String, words: String)] = [
+    static let badRoots: [(file: String, phrase: String)] = [
         ("missing.pem", "the trust root '"), ("text.pem", "is not a readable certificate; it has to be in PEM or DER"),
         ("empty.pem", "is empty; it has to be in PEM or DER"), ("bad.der", "is not a readable certificate"),
         ("client.p12", "is not a readable certificate; it has to be in PEM or DER"),
@@ -60,14 +60,14 @@ import Testing
     ]
 
     @Test(arguments: badRoots)
-    func errorNamesAnUnusableTrustRoot(file: String, words: String) async throws {
+    func errorNamesAnUnusableTrustRoot(file: String, phrase: String) async throws {
         let path = try certificates().path(file)
         let text = try await Self.text { $0.trustRoots = .only([.file(path: path)]) }
         #expect(text.contains(path))
-        #expect(text.contains(words))
+        #expect(text.contains(phrase))
     }
 
-    static let badIdentities: [(certificate: String, key: String?, passphrase: String?, words: String)] = [
+    static let badIdentities: [(certificate: String, key: String?, passphrase: String?, phrase: String)] = [
         ("missing.pem", nil, nil, "missing.pem' can't be read"),
         ("text.pem", nil, nil, "text.pem' is not a readable certificate; it has to be in PEM, DER or PKCS #12"),
         ("empty.pem", nil, nil, "empty.pem' is empty; it has to be in PEM, DER or PKCS #12"),
@@ -89,13 +89,13 @@ import Testing
 
     @Test(arguments: badIdentities)
     func errorNamesAnUnusableIdentityAndHidesItsPassphrase(
-        certificate: String, key: String?, passphrase: String?, words: String
+        certificate: String, key: String?, passphrase: String?, phrase: String
     ) async throws {
         let certificates = try certificates()
         let identity = ClientIdentity(
             certificatePath: certificates.path(certificate), keyPath: key.map(certificates.path), passphrase: passphrase)
         let text = try await Self.text { $0.identity = identity }
-        #expect(text.contains(words), "\(text)")
+        #expect(text.contains(phrase), "\(text)")
         if let passphrase { #expect(!text.contains(passphrase)) }
     }
 

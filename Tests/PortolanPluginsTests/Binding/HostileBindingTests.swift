@@ -11,14 +11,14 @@ import Testing
         /// The steps or a member of the binding, and the expected error text.
         let steps: String
         var more: [String: String] = [:]
-        let words: String
-        var testDescription: String { words }
+        let phrase: String
+        var testDescription: String { phrase }
     }
 
     private static let open = #"{"call": "bf_open", "with": ["x"], "result": "thing"}"#
-    private static func step(_ step: String, _ words: String) -> Case { Case(steps: "[\(open), \(step)]", words: words) }
-    private static func member(_ name: String, _ json: String, _ words: String) -> Case {
-        Case(steps: #"[{"call": "bf_note"}]"#, more: [name: json], words: words)
+    private static func step(_ step: String, _ phrase: String) -> Case { Case(steps: "[\(open), \(step)]", phrase: phrase) }
+    private static func member(_ name: String, _ json: String, _ phrase: String) -> Case {
+        Case(steps: #"[{"call": "bf_note"}]"#, more: [name: json], phrase: phrase)
     }
 
     static let cases: [Case] = [
@@ -53,10 +53,11 @@ import Testing
         step(#"{"deliver": "{thing} "}"#, "can't be part of a text"),
         Case(
             steps: #"[{"call": "bf_open", "with": ["x"], "result": "o"}, {"call": "f", "with": ["{o}"]}]"#,
-            more: ["functions": #"{"bf_open": "Other (cstring)", "f": "void (Thing)"}"#], words: "is a handle Other, where Thing is needed"),
+            more: ["functions": #"{"bf_open": "Other (cstring)", "f": "void (Thing)"}"#], phrase: "is a handle Other, where Thing is needed"
+        ),
         Case(
             steps: #"[{"call": "g", "result": "p"}, {"call": "f", "with": ["{p}"]}]"#,
-            more: ["functions": #"{"g": "pointer ()", "f": "void (Thing)"}"#], words: "is a pointer, where Thing is needed"),
+            more: ["functions": #"{"g": "pointer ()", "f": "void (Thing)"}"#], phrase: "is a pointer, where Thing is needed"),
         // Variable arguments.
         step(#"{"call": "bf_vsum", "with": ["i", 1]}"#, "so it must give its type"),
         step(#"{"call": "bf_vsum", "with": ["i", {"int8": 1}]}"#, "'int8' is not a type that C passes after '...'"),
@@ -73,7 +74,7 @@ import Testing
         step(#"{"call": "bf_outputs", "with": ["a", "a", "c", "d", "e", "f", "g"]}"#, "'a' already has a value"),
         step(#"{"call": "bf_note", "result": "x"}"#, "names the result of a function that returns none"),
         step(#"{"call": "bf_note", "check": {"equals": 0}}"#, "checks the result of a function that returns none"),
-        step(#"{"call": "bf_int8", "with": [1], "check": {"isNull": true}}"#, "but it never is"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"isNull": true}}"#, "can't be NULL"),
         step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "x"}}"#, "not with a constant of that kind"),
         step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "{url}"}}"#, "not with a constant of that kind"),
         step(#"{"deliver": "{setting:none}"}"#, "is a setting that the manifest does not declare"),
@@ -81,7 +82,7 @@ import Testing
         Case(
             steps:
                 #"[{"call": "bf_open", "with": ["x"], "result": "a", "when": {"value": "{method}", "equals": "GET"}}, {"call": "bf_close", "with": ["{a}"]}]"#,
-            words: "'{a}' is not a known name here"),
+            phrase: "'{a}' is not a known name here"),
         // Sizes.
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 16777217}]}"#, "has 16777217 bytes, where 1 to 16777216 are allowed"),
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 0}]}"#, "has 0 bytes"),
@@ -89,8 +90,8 @@ import Testing
         step(#"{"call": "bf_read", "with": ["{thing}", {"room": 1e9}]}"#, "is a buffer, which is written"),
         step(#"{"call": "bf_read", "with": ["{thing}", 5]}"#, "is a buffer, which is written"),
         step("{\"deliver\": \"\(String(repeating: "x", count: 4097))\"}", "over 4096 bytes"),
-        Case(steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", words: "has 129 elements"),
-        Case(steps: "[]", words: "has 0 elements"),
+        Case(steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", phrase: "has 129 elements"),
+        Case(steps: "[]", phrase: "has 0 elements"),
         // Callbacks in clean-up and error steps.
         step(#"{"call": "bf_note", "cleanup": {"call": "bf_keep"}}"#, "passes the callback 'write' in a call for cleanup, error or stop"),
         step(
@@ -127,18 +128,19 @@ import Testing
         member("error", #"{"text": {"call": "bf_error", "with": ["{nothing}"]}}"#, "'{nothing}' is not a known name here"),
         member("stop", #""callbck""#, "is neither 'callback' nor 'step' nor a call"),
         Case(
-            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int (callback none)"}"#], words: "'none' is not among the 'callbacks'"),
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int (callback none)"}"#], phrase: "'none' is not among the 'callbacks'"
+        ),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()"}"#],
-            words: "'g', which frees its result, is not among"),
+            phrase: "'g', which frees its result, is not among"),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()", "g": "void (int)"}"#],
-            words: "must take exactly one 'pointer'"),
+            phrase: "must take exactly one 'pointer'"),
         Case(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int ("}"#],
-            words: "'binding.functions.f' is not a signature: a type is needed"),
-        Case(steps: #"[{"call": "f"}]"#, more: ["functions": "{}"], words: "has 0 functions"),
-        Case(steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], words: "is not the name of a C function"),
+            phrase: "'binding.functions.f' is not a signature: a type is needed"),
+        Case(steps: #"[{"call": "f"}]"#, more: ["functions": "{}"], phrase: "has 0 functions"),
+        Case(steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], phrase: "is not the name of a C function"),
         member("callbacks", #"{"w": {"signature": "int (user)"}}"#, "has to be a constant of int"),
         member("callbacks", #"{"w": {"signature": "void (user)", "stopped": 1}}"#, "has a value, but the signature returns void"),
         member("callbacks", #"{"w": {"signature": "int8 (user)", "returns": 128, "stopped": 0}}"#, "is 128, which does not fit int8"),
@@ -160,7 +162,7 @@ import Testing
         let text = BindingHarness.manifest(test.steps, test.more)
         let problem = try #require(
             #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m.json") })
-        #expect(problem.detail.contains(test.words), "\(problem)")
+        #expect(problem.detail.contains(test.phrase), "\(problem)")
         #expect(problem.line ?? 0 > 1 && problem.column != nil, "\(problem)")
     }
 

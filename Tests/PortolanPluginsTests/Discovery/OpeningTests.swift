@@ -30,10 +30,10 @@ import Testing
         String(decoding: try await loader.data(from: "template://greet/sea").0, as: UTF8.self)
     }
 
-    private func expectFailure(_ loader: Loader, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+    private func expectFailure(_ loader: Loader, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) async {
         let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await greeting(loader) }
         #expect(error?.code == .pluginNotLoadable, sourceLocation: sourceLocation)
-        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains(phrase) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(error?.message.contains("\n") == false, sourceLocation: sourceLocation)
     }
 
@@ -117,9 +117,9 @@ import Testing
             "its schemes are any, but its library plugin.so has template;"
         ),
     ])
-    func manifestThatDisagreesWithItsLibraryIsReported(manifest: String, words: String) async throws {
+    func manifestThatDisagreesWithItsLibraryIsReported(manifest: String, phrase: String) async throws {
         try folder.plugin("all/a", manifest, fixture: "template")
-        await expectFailure(loader(), "\(folder("all/a/a.plugin.json")): MANIF-02: \(words)")
+        await expectFailure(loader(), "\(folder("all/a/a.plugin.json")): MANIF-02: \(phrase)")
     }
 
     @Test func anInterposerIsOpenedForARequestOfAnyScheme() async throws {
@@ -159,12 +159,12 @@ import Testing
     @Test func libraryMustBeARegularFile() async throws {
         try folder.plugin("all/template", ManifestText.template())
         try folder.pipe("all/template/pipe")
-        let words = "DESC-01: the library of org.portolan.template is not a regular file; build or install it again"
+        let phrase = "DESC-01: the library of org.portolan.template is not a regular file; build or install it again"
         try folder.link("all/template/plugin.so", to: "pipe")
-        await expectFailure(loader(), words)
+        await expectFailure(loader(), phrase)
         try folder.remove("all/template/plugin.so")
         try folder.folder("all/template/plugin.so")
-        await expectFailure(loader(), words)
+        await expectFailure(loader(), phrase)
     }
 
     // MARK: Pins
@@ -190,11 +190,11 @@ import Testing
         let other = String(repeating: "0f", count: 32)
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let digest = try #require(catalogue().plugins.first?.libraryDigest)
-        let words = "MANIF-04: the library's SHA-256 is \(digest), but \(other) is pinned"
+        let phrase = "MANIF-04: the library's SHA-256 is \(digest), but \(other) is pinned"
         var policy = PluginPolicy()
         policy.pins = [("org.portolan.template", digest), ("org.portolan.template", other)]
-        await expectFailure(loader(policy), words)
+        await expectFailure(loader(policy), phrase)
         try folder.plugin("all/template", ManifestText.template(["sha256": "\"\(other)\""]))
-        await expectFailure(loader(), words)
+        await expectFailure(loader(), phrase)
     }
 }

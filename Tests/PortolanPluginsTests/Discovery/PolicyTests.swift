@@ -81,9 +81,9 @@ import Testing
         ("{settings: {a: {b: []}}}", ":1:20: 'settings.a.b' is an array, where a string, a number, true or false is needed"),
         ("{settings: {a: {b: NaN}}}", ":1:20: 'settings.a.b' is NaN, which is not a finite double"),
     ])
-    func unreadablePolicyForbidsEveryPlugin(text: String, words: String) throws {
+    func unreadablePolicyForbidsEveryPlugin(text: String, phrase: String) throws {
         let found = catalogue(try policy("{allow: ['*']}", text))
-        let line = "no plugin is used, because the policy can't be used: \(folder("policy-1.json"))\(words)"
+        let line = "no plugin is used, because the policy can't be used: \(folder("policy-1.json"))\(phrase)"
         #expect(found.problems.map(\.detail) == [line, line])
     }
 
@@ -141,10 +141,10 @@ import Testing
         ("{times: '1'}", "the setting 'times' of org.portolan.template is a string, where an integer is needed"),
         ("{Times: 1}", "the setting 'Times' of org.portolan.template is not declared in the manifest; it declares greeting, must, times"),
     ])
-    func invalidSettingIsReportedWhenItIsUsed(values: String, words: String) throws {
+    func invalidSettingIsReportedWhenItIsUsed(values: String, phrase: String) throws {
         let policy = try policy("{settings: {'org.portolan.template': \(values)}}")
         #expect(catalogue(policy).problems.isEmpty)
-        #expect(#expect(throws: PluginProblem.self) { try settings(policy) }?.detail == words)
+        #expect(#expect(throws: PluginProblem.self) { try settings(policy) }?.detail == phrase)
     }
 
     @Test func requiredSettingNeedsAValue() throws {

@@ -65,10 +65,10 @@ import Testing
         try await onThread { () throws(LoadError) in _ = try plugin.reload() }
     }
 
-    private func expectRefusal(_ plugin: RegisteredPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
+    private func expectRefusal(_ plugin: RegisteredPlugin, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
     {
         let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await reload(plugin) }
-        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains(phrase) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(try await text() == "1 ", sourceLocation: sourceLocation)
         #expect(
             log.all.last { $0.hasPrefix("warning") }?.contains("the old version stays in use") == true, sourceLocation: sourceLocation

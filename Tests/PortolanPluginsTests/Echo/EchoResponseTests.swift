@@ -79,7 +79,7 @@ import Testing
         #expect(client.events == [.response(3), .data(1), .data(1), .data(1), .finished])
     }
 
-    @Test(arguments: [PropertyValue.text("1"), .real(1), .truth(true), .bytes([1]), .integer(0), .integer(1_048_577)])
+    @Test(arguments: [PropertyValue.text("1"), .real(1), .boolean(true), .bytes([1]), .integer(0), .integer(1_048_577)])
     func propertyOfTheWrongKindIsNamedInTheError(_ value: PropertyValue) throws {
         let client = try Echo.run("echo:text") { $0.properties["org.portolan.echo.piece"] = value }
         #expect(client.error?.code == .badRequest)
@@ -135,7 +135,7 @@ import Testing
             $0.properties["b"] = .bytes([0, 255])
             $0.properties["c"] = .integer(.min)
             $0.properties["d"] = .real(0.5)
-            $0.properties["e"] = .truth(false)
+            $0.properties["e"] = .boolean(false)
             $0.properties["f"] = .real(.infinity)
             $0.body = .text("Grüße")
         }

@@ -49,11 +49,11 @@ import Testing
 
     struct Malformed: Sendable, CustomTestStringConvertible {
         let file: [UInt8]
-        let words: String
-        var testDescription: String { words }
+        let phrase: String
+        var testDescription: String { phrase }
 
-        init(_ file: [UInt8], _ words: String) {
-            (self.file, self.words) = (file, words)
+        init(_ file: [UInt8], _ phrase: String) {
+            (self.file, self.phrase) = (file, phrase)
         }
     }
 
@@ -80,7 +80,7 @@ import Testing
     @Test(arguments: malformed, [Int.max, 1]) func malformedFileFailsWithTheMessageOfZlib(_ example: Malformed, _ pieceSize: Int) throws {
         let error = try #require(load(example.file, inPiecesOf: pieceSize).error)
         #expect(error.code == .decodingFailed)
-        #expect(error.message.contains(example.words), "\(error.message)")
+        #expect(error.message.contains(example.phrase), "\(error.message)")
     }
 
     /// A cut at any byte except the end of a member is detected (NEST-05, BODY-10).

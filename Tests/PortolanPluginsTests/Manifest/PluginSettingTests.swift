@@ -12,7 +12,7 @@ import Testing
 
     @Test(
         arguments: [
-            (#"{"type": "string", "default": ""}"#, .text("")), (#"{"type": "boolean", "default": false}"#, .truth(false)),
+            (#"{"type": "string", "default": ""}"#, .text("")), (#"{"type": "boolean", "default": false}"#, .boolean(false)),
             (#"{"type": "integer", "default": -9223372036854775808}"#, .integer(.min)),
             (#"{"type": "integer", "default": 0x10}"#, .integer(16)),
             (#"{"type": "number", "default": 2}"#, .real(2)), (#"{"type": "number", "default": 2.5e-3}"#, .real(0.0025)),
@@ -52,8 +52,8 @@ import Testing
     @Test(
         arguments: [
             ("string", "", .text("")), ("string", "7", .text("7")), ("integer", "-7", .integer(-7)), ("integer", "+7", .integer(7)),
-            ("number", "7", .real(7)), ("number", "1e3", .real(1000)), ("boolean", "true", .truth(true)),
-            ("boolean", "false", .truth(false)),
+            ("number", "7", .real(7)), ("number", "1e3", .real(1000)), ("boolean", "true", .boolean(true)),
+            ("boolean", "false", .boolean(false)),
         ] as [(String, String, PropertyValue)])
     func textIsConvertedToTheDeclaredType(kind: String, text: String, value: PropertyValue) throws {
         #expect(try Self.setting(#"{"type": "\#(kind)"}"#)?.value(text: text) == value)
@@ -66,7 +66,7 @@ import Testing
     func textOfAnotherTypeIsRefused(kind: String, text: String) throws {
         let setting = try #require(try Self.setting(#"{"type": "\#(kind)"}"#))
         let problem = #expect(throws: ManifestProblem.self) { try setting.value(text: text) }
-        #expect(problem?.detail == "is '\(text)', where \(setting.kind.words) is needed")
+        #expect(problem?.detail == "is '\(text)', where \(setting.kind.phrase) is needed")
     }
 
     @Test func boundsApplyToUserValues() throws {

@@ -75,16 +75,16 @@ import Testing
     }
 
     @Test("A file is not trusted if an access list lets others write, or might") func accessListThatMayAllowWritesIsNotTrusted() {
-        let words =
+        let phrase =
             "it is writable by others on its access control list; remove that permission (chmod g-w) or the list (setfacl -b)"
         for kind in [S_IFREG, S_IFDIR] {
-            #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == words)
+            #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == phrase)
             for (number, isRefused) in [(ENODATA, false), (EOPNOTSUPP, false), (EACCES, true), (EIO, true)] {
                 let objection = Self.objection(kind, 0o770, 1000, 100, isAbove: false) {
                     errno = number
                     return -1
                 }
-                #expect(objection == (isRefused ? words : nil))
+                #expect(objection == (isRefused ? phrase : nil))
             }
             // The mask of the list allows no writes.
             #expect(Self.objection(kind, 0o750, 1000, 100, isAbove: false) { 44 } == nil)

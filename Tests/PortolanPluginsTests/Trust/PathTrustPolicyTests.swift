@@ -25,11 +25,11 @@ import Testing
         return try paths.resolve(folder(name))
     }
 
-    private func expectObjection(to name: String, on culprit: String, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
+    private func expectObjection(to name: String, on culprit: String, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) {
         let problem = #expect(throws: PluginProblem.self, sourceLocation: sourceLocation) { try resolve(name) }
         #expect(problem?.path == folder(culprit), sourceLocation: sourceLocation)
         #expect(problem?.rule == .filesAreTrusted, sourceLocation: sourceLocation)
-        #expect(problem?.detail.contains(words) == true, "\(problem?.detail ?? "")", sourceLocation: sourceLocation)
+        #expect(problem?.detail.contains(phrase) == true, "\(problem?.detail ?? "")", sourceLocation: sourceLocation)
     }
 
     @Test(arguments: [
@@ -68,10 +68,10 @@ import Testing
     }
 
     @Test(arguments: [("nothing", "nothing", "No such file"), ("a/x/y", "a/x", "No such file"), ("a/b/c/d", "a/b/c/d", "Not a directory")])
-    func missingPartIsNamed(name: String, culprit: String, words: String) {
+    func missingPartIsNamed(name: String, culprit: String, phrase: String) {
         let problem = #expect(throws: PluginProblem.self) { try resolve(name) }
         #expect(problem?.path == folder(culprit))
-        #expect(problem?.detail.contains(words) == true)
+        #expect(problem?.detail.contains(phrase) == true)
         #expect(problem?.rule == nil)
     }
 

@@ -121,13 +121,13 @@ import Testing
 
     // MARK: Violations
 
-    private func expectViolation(_ plugin: InProcessPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    private func expectViolation(_ plugin: InProcessPlugin, _ phrase: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let load = try TestHandlerLoad(plugin.handler, Request("inside:1"))
         load.run()
         plugin.waitUntilIdle()
         let error = load.client.error
         #expect(error?.code == .protocolViolation, sourceLocation: sourceLocation)
-        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains(phrase) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
     }
 
     @Test func blockingLoadCannotWatch() throws {

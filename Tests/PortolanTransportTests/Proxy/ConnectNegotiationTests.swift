@@ -72,13 +72,14 @@ struct ConnectNegotiationTests {
         ("HTTP/1.1 407 Who\r\n\r\n", .tunnelFailed, "'407 Who'"), ("SSH-2.0-x\r\n", .tunnelFailed, "does not respond in HTTP/1"),
         ("HTTP/1.1 200 OK\r\nbad\r\n\r\n", .tunnelFailed, "no colon"),
     ])
-    func otherResponsesFailWithTheStatusLine(_ input: String, _ code: LoadError.Code, _ words: String) throws {
+    func otherResponsesFailWithTheStatusLine(_ input: String, _ code: LoadError.Code, _ phrase: String) throws {
         for size in [1, 1000] {
             guard case .failed(let error) = try Self.run(input, by: size) else {
                 Issue.record("no failure")
                 continue
             }
-            #expect(error.code == code && error.message.contains(words) && error.message.contains("http://p.test:3128"), "\(error.message)")
+            #expect(
+                error.code == code && error.message.contains(phrase) && error.message.contains("http://p.test:3128"), "\(error.message)")
         }
     }
 

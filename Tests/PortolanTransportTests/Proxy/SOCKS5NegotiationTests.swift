@@ -109,7 +109,7 @@ struct SOCKS5NegotiationTests {
     }
 
     /// The bytes of a hostile or incorrect server, whether a log-in was offered, the code, and words of the message.
-    private static let failures: [(input: [UInt8], hasLogin: Bool, code: LoadError.Code, words: String)] = [
+    private static let failures: [(input: [UInt8], hasLogin: Bool, code: LoadError.Code, phrase: String)] = [
         ([4], false, .socksFailed, "version is 4"), ([0x48, 0x54], false, .socksFailed, "version is 72"),
         ([5, 1], false, .socksFailed, "method 1"),
         ([5, 2], false, .socksFailed, "was not offered"), ([5, 3], true, .socksFailed, "method 3"),
@@ -128,11 +128,12 @@ struct SOCKS5NegotiationTests {
     ]
 
     @Test(arguments: failures)
-    func errorDescribesTheFailure(_ row: (input: [UInt8], hasLogin: Bool, code: LoadError.Code, words: String)) throws {
+    func errorDescribesTheFailure(_ row: (input: [UInt8], hasLogin: Bool, code: LoadError.Code, phrase: String)) throws {
         for size in [1, 1000] {
             let outcome = Self.run(try Self.negotiation(login: row.hasLogin ? Self.login : nil), row.input, by: size)
             #expect(
-                outcome.error?.code == row.code && outcome.error?.message.contains(row.words) == true, "\(outcome.error?.message ?? "none")"
+                outcome.error?.code == row.code && outcome.error?.message.contains(row.phrase) == true,
+                "\(outcome.error?.message ?? "none")"
             )
             #expect(outcome.error?.message.contains("pw") == false)
         }

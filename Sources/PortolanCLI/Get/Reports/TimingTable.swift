@@ -20,7 +20,7 @@ struct TimingTable {
         func line(_ cells: [String]) -> String {
             zip(cells, widths).map { String(repeating: " ", count: $1 - $0.count) + $0 }.joined(separator: "  ")
         }
-        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.words($1.report, checksTrust) }
+        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.phrase($1.report, checksTrust) }
     }
 
     private static func cells(_ timings: RequestTimings, number: Int) -> [String] {
@@ -31,7 +31,7 @@ struct TimingTable {
         return ["\(number)"] + phases.map { $0?.milliseconds ?? "-" }
     }
 
-    private static func words(_ report: TransferReport?, _ checksTrust: Bool) -> String {
+    private static func phrase(_ report: TransferReport?, _ checksTrust: Bool) -> String {
         guard let report else { return "cut short" }
         let connection = report.isReused ? "reused connection" : "new connection"
         let tls = report.tlsVersion.map { report.isTLSResumed ? "\($0) resumed" : $0 }
@@ -39,10 +39,10 @@ struct TimingTable {
             " (\($0)\(report.isProxyTLSResumed ? " resumed" : ""), \(checksTrust ? "trusted" : "not checked"))"
         }
         let address = report.remoteAddress.map { " to \($0)" } ?? ""
-        let words: [String?] = [
+        let parts: [String?] = [
             report.networkProtocol, tls, connection + address, report.proxy.map { "proxy \($0)\(proxyTLS ?? "")" },
             "\(report.bytesSent) bytes out", "\(report.bytesReceived) in",
         ]
-        return words.compactMap { $0 }.joined(separator: ", ")
+        return parts.compactMap { $0 }.joined(separator: ", ")
     }
 }

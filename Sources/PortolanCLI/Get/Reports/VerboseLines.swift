@@ -25,7 +25,7 @@ final class VerboseLines: LoadObserver {
         case .redirected(let request, let response):
             ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
         case .challenged(let space, let failures, let isTrusted, let verdict):
-            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil)): \(words(for: verdict))"]
+            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil)): \(phrase(for: verdict))"]
         case .innerBegan(let inner, let handler):
             ["* nested load, depth \(inner.depth): \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
         case .innerEnded(let inner, let bytes, let error):
@@ -55,7 +55,7 @@ final class VerboseLines: LoadObserver {
         }
     }
 
-    private static func words(for verdict: PasswordAnswer.Verdict) -> String {
+    private static func phrase(for verdict: PasswordAnswer.Verdict) -> String {
         switch verdict {
         case .answered: "answered with -u"
         case .leftAlone: "default handling"

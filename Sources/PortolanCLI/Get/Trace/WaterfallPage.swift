@@ -120,14 +120,14 @@ struct WaterfallPage: Sendable {
             return
                 #"<span class="bar \#(bar.phase.rawValue)" style="left:\#(TimeAxis.number(left))%;width:\#(TimeAxis.number(width))%"></span>"#
         }
-        let words = row.bars.map { "\($0.phase.title) \($0.length.milliseconds) ms" }.joined(separator: ", ")
+        let phrase = row.bars.map { "\($0.phase.title) \($0.length.milliseconds) ms" }.joined(separator: ", ")
         return """
             <tbody\(row.isFailure ? #" class="failure""# : "")>
             <tr><th scope="row"\(indent)>\(nested)\(HTMLEscaping.escaped(row.method)) <span class="url">\(value(row.url))</span></th>\
             <td>\(row.isFailure ? "✕ " : "")\(row.status.map(HTMLEscaping.escaped) ?? "–")</td>\
             <td class="wide">\(row.networkProtocol.map(HTMLEscaping.escaped) ?? "–")</td><td class="wide">\(row.mimeType.map(value) ?? "–")</td>\
             <td class="number">\(row.bodyBytes.map(size) ?? "–")</td><td class="number">\(row.time.milliseconds) ms</td>\
-            <td class="chart"><div class="track" role="img" aria-label="Starts at \(row.start.milliseconds) ms: \(words)">\(bars.joined())</div></td></tr>
+            <td class="chart"><div class="track" role="img" aria-label="Starts at \(row.start.milliseconds) ms: \(phrase)">\(bars.joined())</div></td></tr>
             <tr class="more"><td colspan="7"><details><summary>Details of request \(number)</summary>
             \(details)
             </details></td></tr>
@@ -188,12 +188,12 @@ struct WaterfallPage: Sendable {
             let y = TimeAxis.number(height - rate / largest * height)
             path += " L\(TimeAxis.number(Double(index) * step)),\(y) L\(TimeAxis.number(Double(index + 1) * step)),\(y)"
         }
-        let words =
+        let phrase =
             "\(size(throughput.bytes)) in \((throughput.end - throughput.start).milliseconds) ms, \(ProgressBar.size(average))/s on average, "
             + "\(ProgressBar.size(largest))/s at most"
         return """
-            <figure><figcaption>Throughput of the body: \(words)</figcaption>
-            <svg class="curve" viewBox="0 0 600 60" preserveAspectRatio="none" role="img" aria-label="Throughput: \(words)"><path d="\(path) L600,60 Z"/></svg></figure>
+            <figure><figcaption>Throughput of the body: \(phrase)</figcaption>
+            <svg class="curve" viewBox="0 0 600 60" preserveAspectRatio="none" role="img" aria-label="Throughput: \(phrase)"><path d="\(path) L600,60 Z"/></svg></figure>
             """
     }
 

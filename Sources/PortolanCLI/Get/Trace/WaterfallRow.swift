@@ -66,7 +66,7 @@ extension WaterfallRow {
         mimeType = exchange.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
         if let report = exchange.timings?.report {
             networkProtocol = report.networkProtocol
-            connection = Self.words(report)
+            connection = Self.phrase(report)
         }
         bodyBytes = exchange.response == nil ? nil : Int64(clamping: exchange.payload.count)
         requestFields = FieldList(exchange.fields).pairs
@@ -154,15 +154,15 @@ extension WaterfallRow {
         return "\(status.code) \(status.reasonPhrase)"
     }
 
-    private static func words(_ report: TransferReport) -> String {
+    private static func phrase(_ report: TransferReport) -> String {
         let tls = report.tlsVersion.map { report.isTLSResumed ? "\($0) resumed" : $0 }
         let proxyTLS = report.proxyTLSVersion.map { " (\($0)\(report.isProxyTLSResumed ? " resumed" : ""))" } ?? ""
         let address = report.remoteAddress.map { " to \($0)" } ?? ""
-        let words: [String?] = [
+        let parts: [String?] = [
             (report.isReused ? "reused connection" : "new connection") + address, tls, report.proxy.map { "proxy \($0)\(proxyTLS)" },
             "\(report.bytesSent) bytes sent", "\(report.bytesReceived) bytes received",
         ]
-        return words.compactMap(\.self).joined(separator: ", ")
+        return parts.compactMap(\.self).joined(separator: ", ")
     }
 }
 

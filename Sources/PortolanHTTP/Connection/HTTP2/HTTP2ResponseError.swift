@@ -127,7 +127,7 @@ extension HTTP2ResponseError.Rule {
 extension HTTP2ResponseError: CustomStringConvertible {
     var description: String {
         let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
-        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.words)"
+        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.phrase)"
     }
 
     /// The error for the caller of the load.

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func secureProxyIsReportedAsTrustedOrNotChecked() throws {
-        for (checksTrust, isResumed, words) in [
+        for (checksTrust, isResumed, phrase) in [
             (true, false, "TLSv1.2, trusted"), (true, true, "TLSv1.2 resumed, trusted"), (false, false, "TLSv1.2, not checked"),
         ] {
             var report = TransferReport(networkProtocol: "http/1.1")
@@ -44,7 +44,7 @@ import Testing
             var metrics = LoadMetrics()
             metrics.note(report, at: .milliseconds(1))
             let line = try #require(TimingTable(metrics, checksTrust: checksTrust).lines.last)
-            #expect(line.contains(", proxy https://proxy:443 (\(words)), "), "\(line)")
+            #expect(line.contains(", proxy https://proxy:443 (\(phrase)), "), "\(line)")
         }
     }
 }
