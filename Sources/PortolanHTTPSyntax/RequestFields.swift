@@ -61,7 +61,9 @@ package struct RequestFields {
         if let text = defaults.acceptEncoding, !given.contains(.acceptEncoding) {
             fields.append(HTTPField(name: .acceptEncoding, value: text))
         }
-        for field in given where !Review.ownNames.contains(field.name.canonicalName) { fields.append(field) }
+        for field in given where !Review.ownNames.contains(field.name.canonicalName) {
+            if field.name != .cookie { fields.append(field) } else if !fields.contains(.cookie) { fields.append(Self.cookie(of: given)) }
+        }
         switch framing {
         case .none: break
         case .length(let length): fields.append(HTTPField(name: .contentLength, value: String(length)))
@@ -72,6 +74,14 @@ package struct RequestFields {
         self.fields = fields
         self.expectsContinue = expects
         closes = review.closes
+    }
+
+    /// The one `Cookie` field that a request may have, with the cookies of all given ones.
+    ///
+    /// RFC 6265bis §5.8; RFC 9113 §8.2.3
+    private static func cookie(of given: HTTPFields) -> HTTPField {
+        let values = given.filter { $0.name == .cookie }.map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
+        return HTTPField(name: .cookie, value: Array(values.joined(separator: [.semicolon, .space])))
     }
 }
 

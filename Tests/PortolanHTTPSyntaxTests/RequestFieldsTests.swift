@@ -28,6 +28,15 @@ import Testing
         #expect(try sent(pairs) == ["Host: a:81", "accept-encoding: br", "USER-AGENT: x", "Accept: text/html", "X-A: b", "X-A: c"])
     }
 
+    /// RFC 6265bis §5.8: a request has at most one `Cookie` field. `HTTPFields` keeps a field for each cookie.
+    @Test func cookiesAreSentInOneField() throws {
+        #expect(try sent([["Cookie", "a=1"], ["X", "y"], ["cookie", "b=2; c=3"]]).suffix(2) == ["Cookie: a=1; b=2; c=3", "X: y"])
+        var fields = HTTPFields()
+        fields[.cookie] = "a=1; b=2"
+        let sent = try RequestFields(completing: fields, host: "a", framing: .none, defaults: defaults).fields
+        #expect(sent.filter { $0.name == .cookie }.map(\.value) == ["a=1; b=2"])
+    }
+
     @Test func callersHostIsSentFirst() throws {
         #expect(try sent([["X-A", "b"], ["host", "other"]]).prefix(1) == ["host: other"])
     }
