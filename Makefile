@@ -16,7 +16,7 @@ BUILD_TESTS ?= build-tests
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -130,6 +130,11 @@ packages-docs:
 	@scripts/packages.sh docs
 
 # Fails if the contract reference does not match the headers; without --check the script writes it.
+# The table of public suffixes, from Debian's package.
+update-psl: packages-test
+	scripts/public-suffixes.py > .build/PublicSuffixTable.swift
+	mv .build/PublicSuffixTable.swift Sources/PortolanCookies/PublicSuffixes/PublicSuffixTable.swift
+
 contract-reference:
 	@/usr/bin/python3 scripts/contract-reference.py --check
 

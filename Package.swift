@@ -52,7 +52,7 @@ let benchmarks: [Target] =
             name: "bench",
             dependencies: [
                 "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan", "PortolanHandlers",
-                "PortolanHTML", "PortolanPlugins",
+                "PortolanCookies", "PortolanHTML", "PortolanPlugins",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
@@ -90,6 +90,7 @@ let package = Package(
         .target(
             name: "PortolanCore", dependencies: ["PortolanURL", "CPortolanLinux", httpTypes, logging],
             swiftSettings: strict),
+        .target(name: "PortolanCookies", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -118,7 +119,8 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanHTTPSyntax",
+                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP",
+                "PortolanHTTPSyntax",
                 "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
             swiftSettings: strict),
@@ -153,10 +155,15 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanHTML",
+                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanCore", "PortolanData", "PortolanFile",
+                "PortolanHTML",
                 "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CPortolanLinux", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PortolanCookiesTests",
+            dependencies: ["PortolanCookies", "PortolanCore", "PortolanURL", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(

@@ -45,6 +45,8 @@ test)
     # … and what is reported for other programs with these.
     /usr/bin/python3 -c 'import junitparser' 2>/dev/null || missing+=(python3-junitparser)
     need prove perl
+    # The list that the table of public suffixes comes from.
+    [ -e /usr/share/publicsuffix/public_suffix_list.dat ] || missing+=(publicsuffix)
     # What `portolan check --sanitizer` runs.
     need valgrind valgrind
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)

@@ -52,6 +52,12 @@
 @_exported public import enum `PortolanCore`.Credential
 @_exported public import struct `PortolanCore`.ProtectionSpace
 
+// Cookies.
+@_exported public import class `PortolanCookies`.CookieStorage
+@_exported public import struct `PortolanCookies`.Cookie
+@_exported public import struct `PortolanCookies`.CookieError
+@_exported public import struct `PortolanCookies`.Site
+
 // Handlers: their registry, the one that is an async function, and the one that changes loads of others.
 @_exported public import class `PortolanCore`.ProtocolRegistry
 @_exported public import struct `PortolanCore`.Registration

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCookies
 public import PortolanCore
 import PortolanData
 import PortolanFile
@@ -36,6 +37,22 @@ extension ProtocolRegistry {
 extension PluginCatalogue {
     /// The plugins that were installed when they were first asked for, in the standard folders.
     public static let shared = PluginCatalogue()
+}
+
+extension Loader.Configuration {
+    /// Settings with the cookies that all loaders of this process share.
+    public static var `default`: Self {
+        var configuration = Self()
+        configuration.cookies = .shared
+        return configuration
+    }
+
+    /// Settings with cookies of their own, in memory. Loaders that are made with the same value share them.
+    public static var ephemeral: Self {
+        var configuration = Self()
+        configuration.cookies = CookieStorage()
+        return configuration
+    }
 }
 
 extension Loader {

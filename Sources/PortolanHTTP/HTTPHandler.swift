@@ -11,7 +11,7 @@ public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
     /// `multipart/x-mixed-replace` delivers one response for each part.
-    public let traits: HandlerTraits = [.multipart, .stopsInTurn]
+    public let traits: HandlerTraits = [.multipart, .stopsInTurn, .cookies]
     private let configuration: HTTPConfiguration
     private let pools = Mutex<HTTPConnectionPools?>(nil)
 

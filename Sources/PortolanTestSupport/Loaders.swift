@@ -5,7 +5,7 @@ package import PortolanCore
 
 /// Makes a loader for tests, with these handlers and nothing shared. The first handler has priority.
 package func loader(handlers: [any ProtocolHandler], configure: (inout Loader.Configuration) -> Void = { _ in }) -> Loader {
-    var configuration = Loader.Configuration.default
+    var configuration = Loader.Configuration()
     configuration.handlers = handlers
     configuration.logger.logLevel = .critical
     configure(&configuration)

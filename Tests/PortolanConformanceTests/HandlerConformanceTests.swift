@@ -35,7 +35,7 @@ import Testing
         runner.makeInnerLoader = {
             let registry = ProtocolRegistry()
             registry.register(StubHandler(nil, schemes: ["inner"]))
-            return Loader(configuration: .default, registry: registry)
+            return Loader(configuration: .init(), registry: registry)
         }
         return runner
     }
@@ -87,7 +87,7 @@ import Testing
     @Test func innerLoadCanBeResumedBeforeItsPauseIsKnown() throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(nil, schemes: ["inner"]))
-        let loads = InnerLoads { Loader(configuration: .default, registry: registry) }
+        let loads = InnerLoads { Loader(configuration: .init(), registry: registry) }
         let made = Mutex<(any ProtocolLoad)?>(nil)
         // The client and the load retain each other.
         defer { made.withLock { $0 = nil } }

@@ -12,7 +12,7 @@ import Testing
     private let loader: Loader = {
         let registry = ProtocolRegistry()
         registry.register(DataHandler())
-        return Loader(configuration: .default, registry: registry)
+        return Loader(configuration: .init(), registry: registry)
     }()
 
     /// The load has checked that it continues. It is stopped before its next call.

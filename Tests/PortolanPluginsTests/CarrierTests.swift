@@ -29,7 +29,7 @@ import Testing
     private func loader() throws -> Loader {
         let registry = ProtocolRegistry()
         for handler in try Fixtures.plugin("carrier").handlers { registry.register(handler) }
-        return Loader(configuration: .default, registry: registry)
+        return Loader(configuration: .init(), registry: registry)
     }
 
     // MARK: Properties

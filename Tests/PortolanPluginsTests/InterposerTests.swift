@@ -20,7 +20,7 @@ import Testing
 
     private func load(_ request: Request) async throws -> (delegate: RecordingNestedLoadDelegate, error: LoadError?) {
         let delegate = RecordingNestedLoadDelegate()
-        Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate).resume()
+        Loader(configuration: .init(), registry: registry).task(for: request, delegate: delegate).resume()
         let error = delegate.waitForEnd()
         for plugin in plugins { plugin.waitUntilIdle() }
         return (delegate, error)

@@ -20,7 +20,7 @@ import Testing
         for name in names {
             for handler in try Fixtures.plugin(name, threads: threads).handlers { registry.register(handler) }
         }
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.logger.logLevel = .critical
         configure(&configuration)
         return Loader(configuration: configuration, registry: registry)
@@ -154,7 +154,7 @@ import Testing
         let registry = ProtocolRegistry()
         let plugin = try Fixtures.plugin("fixture", threads: threads)
         let registrations = plugin.handlers.map { registry.register($0) }
-        let loader = Loader(configuration: .default, registry: registry)
+        let loader = Loader(configuration: .init(), registry: registry)
         let delegate = RecordingDelegate()
         let task = loader.task(for: try Request("fixture-events://silent"), delegate: delegate)
         task.resume()

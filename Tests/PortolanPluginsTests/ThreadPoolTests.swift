@@ -11,7 +11,7 @@ import Testing
     private let registry = ProtocolRegistry()
 
     private func loader() -> Loader {
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.clock = clock
         return Loader(configuration: configuration, registry: registry)
     }

@@ -67,7 +67,7 @@ import Testing
         let registry = ProtocolRegistry()
         for handler in plugin.handlers { registry.register(handler) }
         let request = try Request("\(style)://twice", method: .put, body: first.body(length: nil))
-        Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate).resume()
+        Loader(configuration: .init(), registry: registry).task(for: request, delegate: delegate).resume()
         first.feed(Array("one;".utf8))
         first.finish()
         delegate.waitForNewBodyRequest()(second.body(length: nil))
@@ -84,7 +84,7 @@ import Testing
         for handler in try Fixtures.plugin("carrier").handlers { registry.register(handler) }
         let delegate = RecordingDelegate()
         let request = try Request("\(style)://twice", method: .put, body: .bytes(Self.bytes))
-        let task = Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate)
+        let task = Loader(configuration: .init(), registry: registry).task(for: request, delegate: delegate)
         task.resume()
         await delegate.ended()
         #expect(task.progress.sent == 5000)

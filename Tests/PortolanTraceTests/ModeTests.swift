@@ -191,7 +191,7 @@ import Testing
         let piece = [UInt8](repeating: 7, count: 3 << 20)
         let large = StubHandler { _ in .pieces(Array(repeating: piece, count: 6)) }
         let replay = ReplayHandler(Recording(), mode: .record)
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [replay, large]
         let delegate = RecordingDelegate()
         Loader(configuration: configuration, registry: ProtocolRegistry()).task(for: try Request("x:large"), delegate: delegate).resume()

@@ -35,7 +35,7 @@ struct DataCase {
     }
 
     private static let loader: Loader = {
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.timeouts = Timeouts()
         return Loader(configuration: configuration)
     }()

@@ -38,7 +38,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on a si
     }
 
     func run() throws(FuzzFinding) {
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.timeouts = Timeouts()
         configuration.redirects.limit = TaskModel.redirectLimit
         configuration.bufferLimit = 16

@@ -29,7 +29,7 @@ struct GzipFixture {
 
     private init(limit: Int) throws(LoadError) {
         self.limit = limit
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.timeouts = Timeouts()
         configuration.logger = SilentLog.logger
         files = InnerFiles()

@@ -57,7 +57,7 @@ enum CheckTarget {
                 plugin.copiesLibrary = true
                 _ = RegisteredPlugin(plugin, in: registry)
             }
-            return Loader(configuration: .default, registry: registry)
+            return Loader(configuration: .init(), registry: registry)
         }
     }
 }

@@ -16,6 +16,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var request: RequestOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var retries: RetryOptions
+    @OptionGroup var cookies: CookieOptions
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
@@ -49,6 +50,8 @@ struct GetCommand: ParsableCommand {
         setup.configuration.redirects.limit = request.redirectLimit
         // A user may look at the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
+        let cookies = try cookies.file()
+        setup.configuration.cookies = cookies?.storage
         let loader = setup.loader
 
         let trace = output.trace.flatMap { [keeps = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keeps) }
@@ -63,8 +66,10 @@ struct GetCommand: ParsableCommand {
         // An interrupted trace is a fragment, and must not replace a complete file.
         if let interruption = session.interruption { throw Failure(first?.status ?? interruption, nil) }
         let traced = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
+        let kept = Result { () throws(Failure) in try cookies?.write() }
         try setup.replay?.write()
         try traced.get()
+        try kept.get()
         if let first { throw Failure(first.status, nil) }
     }
 }

@@ -45,7 +45,7 @@ struct WatchCommand: ParsableCommand {
         let registry = ProtocolRegistry.builtIn()
         catalogue.register(in: registry)
         let bench = PluginWorkspace(
-            RegisteredPlugin(plugin, in: registry), on: Loader(configuration: .default, registry: registry), request: request, helper,
+            RegisteredPlugin(plugin, in: registry), on: Loader(configuration: .init(), registry: registry), request: request, helper,
             isJSON: isJSON)
         try bench.watch(atMost: limit)
         if !bench.isServingNewest { throw Failure(.pluginNotLoadable, nil) }

@@ -37,7 +37,7 @@ struct LoaderOptions: ParsableArguments {
                 try catalogue.set(setting.name, of: setting.identifier, to: setting.value)
             }
         }
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
         let replay = try replay.open()
         if let replay { configuration.handlers.insert(replay.handler, at: 0) }

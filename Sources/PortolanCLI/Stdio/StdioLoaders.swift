@@ -8,9 +8,13 @@ struct StdioLoaders: Sendable {
     private let manual: Loader
     private let failing: Loader
     private let http: HTTPHandler
+    /// The cookies of all loads, in memory.
+    let cookies = CookieStorage()
 
     /// - Parameter http: the handler for `http:` and `https:` in `setup`.
     init(_ setup: LoaderSetup, http: HTTPHandler) {
+        var setup = setup
+        setup.configuration.cookies = cookies
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup
             setup.configuration.redirects.mode = mode

@@ -12,9 +12,14 @@ enum StdioRequest {
     /// `nil` if the text or its base URL is not a valid URL.
     case parseURL(URLRecord?)
     case reset(Set<StdioStore>)
+    case cookies(StdioCookieRequest)
+    /// The bytes of a cookie date (RFC 6265bis §5.1.1).
+    case parseCookieDate([UInt8])
 
     /// The operations, by their names in `op`.
-    static let operations = ["capabilities", "load", "parseMimeType", "parseURL", "reset"]
+    static let operations = [
+        "capabilities", "cookieHeader", "load", "parseCookieDate", "parseMimeType", "parseURL", "reset", "setCookies",
+    ]
 
     /// - Throws: ``LoadError/Code/badRequest`` for a malformed request, ``LoadError/Code/notOffered`` for an unknown
     ///   operation.
@@ -26,6 +31,9 @@ enum StdioRequest {
         case "parseMimeType":
             self = .parseMIMEType(try Self.value(json))
         case "parseURL": self = .parseURL(try Self.url(json))
+        case "setCookies": self = .cookies(try StdioCookieRequest(json, sets: true))
+        case "cookieHeader": self = .cookies(try StdioCookieRequest(json, sets: false))
+        case "parseCookieDate": self = .parseCookieDate(Array(try Self.value(json).utf8))
         case "reset": self = .reset(try Self.stores(json["what"]))
         case let operation:
             throw LoadError(
@@ -72,7 +80,7 @@ enum StdioRequest {
     }
 }
 
-/// The state that a server can reset. It does not store cookies, cached responses and credentials yet.
+/// The state that a server can reset. It does not store cached responses and credentials yet.
 enum StdioStore: String, CaseIterable {
     case cookies, cache, credentials, connections
 }

@@ -38,6 +38,10 @@ enum StdioResponse {
         ]
     }
 
+    static func cookieDate(id: JSONValue, _ seconds: Int64?) -> JSONValue {
+        ["id": id, "time": .count(seconds)]
+    }
+
     static func reset(id: JSONValue, _ stores: Set<StdioStore>) -> JSONValue {
         ["id": id, "reset": .array(StdioStore.allCases.filter(stores.contains).map { .string($0.rawValue) })]
     }

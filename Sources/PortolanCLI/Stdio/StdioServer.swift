@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanCookies
 import PortolanCore
 import PortolanJSON
 import Synchronization
@@ -87,9 +88,12 @@ final class StdioServer: Sendable {
             case .capabilities: write(StdioResponse.capabilities(id: id, schemes: loaders.schemes))
             case .parseMIMEType(let text): write(StdioResponse.mimeType(id: id, MIMEType(parsing: text)))
             case .parseURL(let url): write(StdioResponse.url(id: id, url))
+            case .cookies(let request): write(request.respond(id: id, loaders.cookies))
+            case .parseCookieDate(let text): write(StdioResponse.cookieDate(id: id, CookieDate.seconds(in: text.span)))
             case .load(let request): start(request, id: id, loaders[request.redirects])
             case .reset(let stores):
                 if stores.contains(.connections) { loaders.closeIdleConnections() }
+                if stores.contains(.cookies) { loaders.cookies.removeAll() }
                 write(StdioResponse.reset(id: id, stores))
             }
         } catch {

@@ -21,7 +21,7 @@ public struct ConformanceRunner: Sendable {
     package var folder: RunFolder?
 
     /// Makes the loader for nested loads. Called at most once per check, in the process that runs the check.
-    public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .default, registry: ProtocolRegistry()) }
+    public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .init(), registry: ProtocolRegistry()) }
 
     public init(_ target: ConformanceTarget) {
         self.target = target

@@ -14,6 +14,7 @@ extension ForwardingClient {
     public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { next.cachedResponseIsValid(cached, newer: newer) }
     public func didReceiveInterim(_ response: Response) { next.didReceiveInterim(response) }
     public func willResend(after response: Response) { next.willResend(after: response) }
+    public func requestToResend(_ request: Request) -> Request { next.requestToResend(request) }
     public func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow { next.didReceive(response, storage: storage) }
     public func didLoad(_ bytes: borrowing RawSpan) -> Flow { next.didLoad(bytes) }
     public func didReceiveTrailers(_ fields: HTTPFields) { next.didReceiveTrailers(fields) }

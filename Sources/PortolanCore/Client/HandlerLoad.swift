@@ -374,6 +374,8 @@ extension HandlerLoad {
         _ = end(.failure)
     }
 
+    package func requestToResend(_ request: Request) -> Request { next.requestToResend(request) }
+
     package func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         guard !order.load(ordering: .relaxed).isOver else {
             return FailedLoad(LoadError(.cancelled, message: "the parent load has ended"), client: client)

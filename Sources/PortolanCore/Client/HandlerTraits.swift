@@ -12,4 +12,7 @@ public struct HandlerTraits: OptionSet, Hashable, Sendable {
     /// The load runs on a shared thread or event loop, and may be calling the client, or about to, when it is stopped.
     /// `stopLoading()` then only schedules the stop. Events delivered before the stop runs are dropped.
     public static let stopsInTurn = Self(rawValue: 1 << 2)
+    /// The loads send the request's `Cookie` field and deliver `Set-Cookie` fields, so the loader's stored cookies
+    /// apply to them.
+    public static let cookies = Self(rawValue: 1 << 3)
 }

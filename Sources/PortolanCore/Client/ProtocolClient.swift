@@ -35,6 +35,12 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// Comes before the response that is delivered. For observers. Optional.
     func willResend(after response: Response)
 
+    /// The request is about to be sent again because of a challenge.
+    ///
+    /// - Returns: the request with what has changed since it was made, such as the cookies that the 401 response set.
+    ///   Optional.
+    func requestToResend(_ request: Request) -> Request
+
     /// The response. Comes again for each part if the handler declares ``HandlerTraits/multipart``.
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow
 
@@ -98,6 +104,7 @@ public protocol ProtocolClient: AnyObject, Sendable {
 extension ProtocolClient {
     public func didTransfer(_ report: TransferReport) {}
     public func willResend(after response: Response) {}
+    public func requestToResend(_ request: Request) -> Request { request }
 
     public func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         FailedLoad(LoadError(.notOffered, message: "there is no next handler"), client: client)

@@ -41,12 +41,14 @@ public struct Request: Sendable {
         get { parts.priority }
         set { ownParts.priority = newValue }
     }
-    /// The document on whose behalf the load is made, for cookie policies; `nil` for the request's own URL.
+    /// The top-level document on whose behalf the load is made, for cookies; `nil` for none, as for a URL that a person
+    /// typed. Cookies for the same site are not sent to other sites than the document's.
     public var mainDocumentURL: URLRecord? {
         get { parts.mainDocumentURL }
         set { ownParts.mainDocumentURL = newValue }
     }
-    /// Whether cookies are sent with the request and stored from the response, if the protocol has cookies.
+    /// Whether stored cookies are sent with the request, and those of its responses are stored, if the protocol has
+    /// cookies. The request's own `Cookie` field is sent anyway.
     public var handlesCookies: Bool {
         get { parts.handlesCookies }
         set { ownParts.handlesCookies = newValue }

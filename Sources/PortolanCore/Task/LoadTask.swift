@@ -179,14 +179,16 @@ public final class LoadTask: Sendable {
 
     private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
         let canonical = entry.handler.canonicalRequest(for: request)
+        var request = canonical
+        let client = DelegateClient(task: self, redirectCount: machine.withLock { $0.metrics.redirectCount })
+        let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
-            interimLimit: loader.configuration.interimResponseLimit,
-            next: DelegateClient(task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }),
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,
+            interimLimit: loader.configuration.interimResponseLimit, next: next,
             observer: HandlerLoadRecord(entry: entry, loader: loader, task: self, servesDelegate: true))
         guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
         loader.logStep("loaded by \(entry.handler.identifier)", of: self)
-        let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad)
+        let load = entry.handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad)
         handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
     }
 

@@ -51,9 +51,10 @@ public final class Loader: Sendable {
         /// the load is released.
         public var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
-        public init() {}
+        /// The stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
+        package var cookiePolicy: (any LoadPolicy)?
 
-        public static var `default`: Self { Self() }
+        public init() {}
     }
 
     // MARK: Handlers
@@ -124,6 +125,15 @@ public final class Loader: Sendable {
             message:
                 "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)\(remedy)"
         )
+    }
+
+    /// Applies the policies of this loader to the request of a load by `handler`.
+    ///
+    /// - Parameter request: as the handler gets it.
+    /// - Returns: the client for the load's events.
+    func applyPolicies(to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient) -> any ProtocolClient {
+        guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
+        return cookiePolicy.apply(to: &request, next: client)
     }
 
     /// Logs a repeated failure below warning level, because thousands of requests may need the same handlers.

@@ -60,7 +60,8 @@ final class NextHandlerLoad: ProtocolLoad {
     }
 
     private func start(_ entry: RegisteredHandler, of task: LoadTask) {
-        let canonical = entry.handler.canonicalRequest(for: request)
+        var canonical = entry.handler.canonicalRequest(for: request)
+        let client = task.loader.applyPolicies(to: &canonical, of: entry.handler, client: client)
         let mark = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,

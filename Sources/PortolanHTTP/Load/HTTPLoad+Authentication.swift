@@ -49,6 +49,7 @@ extension HTTPLoad {
         // The client may have stopped the load in that call.
         if case .over = state { return }
         leaveCarrier()
+        request = client.requestToResend(request)
         sendAgain()
     }
 

@@ -28,7 +28,7 @@ import Testing
         ),
         (
             #"{"id":{"b":[1e2,null]},"op":"capabilities"}"#,
-            #"{"id":{"b":[1e2,null]},"ops":["capabilities","load","parseMimeType","parseURL","reset"],"schemes":["data","file","http","https"]}"#
+            #"{"id":{"b":[1e2,null]},"ops":["capabilities","cookieHeader","load","parseCookieDate","parseMimeType","parseURL","reset","setCookies"],"schemes":["data","file","http","https"]}"#
         ),
         (#"{"id":1,"op":"parseMimeType","value":"Text/HTML;charset=é"}"#, #"{"id":1,"mime":"text/html;charset=\"é\""}"#),
         (#"{"id":1,"op":"parseMimeType","value":"a/b;c=\u0100;d=\u00ff"}"#, #"{"id":1,"mime":"a/b;d=\"ÿ\""}"#),
@@ -41,8 +41,36 @@ import Testing
         (#"{"id":1,"op":"parseURL","value":"x","base":"y"}"#, #"{"id":1,"url":null}"#),
         (#"{"id":1,"op":"parseURL"}"#, #"{"id":1,"error":{"code":"badRequest","message":"the member 'value' is missing"}}"#),
         (
-            #"{"id":1,"op":"setCookies"}"#,
-            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'setCookies'; the operations are: capabilities, load, parseMimeType, parseURL, reset"}}"#
+            #"{"id":1,"op":"bake"}"#,
+            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'bake'; the operations are: "#
+                + #"capabilities, cookieHeader, load, parseCookieDate, parseMimeType, parseURL, reset, setCookies"}}"#
+        ),
+        (#"{"id":1,"op":"parseCookieDate","value":"Sun Nov  6 08:49:37 1994"}"#, #"{"id":1,"time":784111777}"#),
+        (#"{"id":1,"op":"parseCookieDate","value":"soon"}"#, #"{"id":1,"time":null}"#),
+        (#"{"id":1,"op":"cookieHeader","url":"http://example.com/"}"#, #"{"id":1,"cookie":""}"#),
+        (
+            #"{"id":1,"op":"setCookies","url":"http://example.com/","headers":["a=b","c=d; Domain=com"]}"#,
+            #"{"id":1,"results":[{"stored":true},{"stored":false,"reason":"its domain is a public suffix (§5.7)"}]}"#
+        ),
+        (
+            #"{"id":1,"op":"setCookies","url":"data:,x","headers":["a=b"]}"#,
+            #"{"id":1,"results":[{"stored":false,"reason":"the URL has no host"}]}"#
+        ),
+        (
+            #"{"id":1,"op":"setCookies","url":"http://example.com/"}"#,
+            #"{"id":1,"error":{"code":"badRequest","message":"the member 'headers' has to be an array"}}"#
+        ),
+        (
+            #"{"id":1,"op":"cookieHeader","url":"http://example.com/","now":"x"}"#,
+            #"{"id":1,"error":{"code":"badRequest","message":"the member 'now' has to be a number of seconds since 1970"}}"#
+        ),
+        (
+            #"{"id":1,"op":"cookieHeader","url":"http://example.com/","topLevelSite":"a b"}"#,
+            #"{"id":1,"error":{"code":"badRequest","message":"the member 'topLevelSite' is neither a URL nor a domain"}}"#
+        ),
+        (
+            #"{"id":1,"op":"cookieHeader","url":"http://example.com/","isHTTPAPI":1}"#,
+            #"{"id":1,"error":{"code":"badRequest","message":"the member 'isHTTPAPI' has to be true or false"}}"#
         ),
         (#"{"id":1,"op":"reset","what":["connections","cookies"]}"#, #"{"id":1,"reset":["cookies","connections"]}"#),
         (#"{"id":1,"op":"reset","what":[]}"#, #"{"id":1,"reset":[]}"#),

@@ -15,7 +15,7 @@ import Testing
         hasPasswords: Bool = false, method: HTTPRequest.Method = .get,
         play: @escaping @Sendable (_ client: any ProtocolClient, _ request: Request) -> Void
     ) throws -> (log: [String], failure: Failure?) {
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [ManualHandler(identifier: "test") { play($0.client, $0.request) }]
         var request = try Request("x://h/")
         request.method = method

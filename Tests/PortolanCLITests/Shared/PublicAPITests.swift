@@ -13,7 +13,7 @@ import Testing
         (
             "Portolan",
             [
-                "Portolan", "PortolanURL", "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", "PortolanHTTP",
+                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanCoding", "PortolanHTTPSyntax", "PortolanHTTP",
                 "PortolanTransport",
             ], "Sources/Portolan/Exports.swift"
         ),

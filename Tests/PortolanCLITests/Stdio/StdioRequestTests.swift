@@ -93,7 +93,10 @@ import Testing
             #"{"url":"x:y","cache":"\n"}"#,
             #"'\n' is not a cache mode; the modes are default, reload, no-store, no-cache, force-cache and only-if-cached"#
         ),
-        (#"{"op":"\n"}"#, #"there is no operation '\n'; the operations are: capabilities, load, parseMimeType, parseURL, reset"#),
+        (
+            #"{"op":"\n"}"#,
+            #"there is no operation '\n'; the operations are: capabilities, cookieHeader, load, parseCookieDate, parseMimeType, parseURL, reset, setCookies"#
+        ),
     ])
     func invalidValueIsQuotedInTheError(_ line: String, _ message: String) {
         let error = #expect(throws: LoadError.self) { try Self.load(line) }
@@ -101,9 +104,11 @@ import Testing
     }
 
     @Test func unknownOperationIsNotOffered() throws {
-        let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
+        let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "bake"]) }
         #expect(error?.code == .notOffered)
         #expect(
-            error?.message == "there is no operation 'setCookies'; the operations are: capabilities, load, parseMimeType, parseURL, reset")
+            error?.message
+                == "there is no operation 'bake'; the operations are: capabilities, cookieHeader, load, parseCookieDate, parseMimeType, parseURL, reset, setCookies"
+        )
     }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct LazyHandlersTests {
     private static func loader(_ registry: ProtocolRegistry) -> Loader {
-        Loader(configuration: .default, registry: registry)
+        Loader(configuration: .init(), registry: registry)
     }
 
     private static func text(of loader: Loader) async throws -> String {
@@ -199,7 +199,7 @@ import Testing
         let message = Mutex("not there")
         registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: message.withLock { $0 }) })
         let lines = ConditionLock<[String]>([])
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.logger = Logger(label: "test") { _ in LineLog(lines: lines) }
         let loader = Loader(configuration: configuration, registry: registry)
         for _ in 0..<3 { await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") } }

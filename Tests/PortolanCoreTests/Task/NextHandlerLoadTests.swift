@@ -108,7 +108,7 @@ import Testing
         let registry = ProtocolRegistry()
         registry.register(deferred: Source())
         registry.register(Front())
-        let (body, _) = try await Loader(configuration: .default, registry: registry).data(from: "x:1")
+        let (body, _) = try await Loader(configuration: .init(), registry: registry).data(from: "x:1")
         #expect(String(decoding: body, as: UTF8.self) == "made")
     }
 }

@@ -11,7 +11,7 @@ import Testing
     private let lines = ConditionLock<[String]>([])
 
     private func loader(_ level: Logger.Level, _ respond: @escaping @Sendable (Request) throws -> StubResponse) -> Loader {
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [StubHandler(identifier: "org.example.stub", schemes: .only(["x"]), respond: respond)]
         var logger = Logger(label: "test") { [lines] _ in StepLog(lines: lines) }
         logger.logLevel = level

@@ -56,7 +56,7 @@ extension Loader {
         http.proxies = proxies
         http.threadCount = 1
         change(&http)
-        var configuration = Configuration.default
+        var configuration = Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         return Loader(configuration: configuration, registry: ProtocolRegistry())
     }

@@ -267,7 +267,7 @@ struct ConnectionTests {
         http.proxies = .direct
         let registry = ProtocolRegistry()
         registry.register(HTTPHandler(configuration: http))
-        _ = try await Loader(configuration: .default, registry: registry).data(for: request)
+        _ = try await Loader(configuration: .init(), registry: registry).data(for: request)
         try #require(!server.connections.isEmpty)
         #expect(server.connections[0].text.contains("Host: elsewhere.test\r\n"))
         try #require(!target.connections.isEmpty)

@@ -74,7 +74,7 @@ import Testing
         let handler = HTTPHandler(configuration: Self.configuration)
         let registry = ProtocolRegistry()
         let registration = registry.register(handler)
-        let loader = Loader(configuration: .default, registry: registry)
+        let loader = Loader(configuration: .init(), registry: registry)
         let request = try Request(server.url())
         let tally = Tally()
         let (shards, each) = (64, 157)

@@ -15,7 +15,7 @@ import Testing
     private func loader(idle: Duration?, total: Duration?) -> Loader {
         var http = HTTPConfiguration()
         http.proxies = .direct
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         configuration.clock = clock
         configuration.timeouts = Timeouts(idle: idle, total: total)

@@ -19,7 +19,7 @@ struct ConnectionQueueTests {
         var http = HTTPConfiguration()
         http.proxies = .direct
         change(&http.connections)
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         configuration.clock = clock
         configuration.timeouts = timeouts
@@ -241,7 +241,7 @@ struct ConnectionQueueTests {
 
     @Test func queueTimeOfANestedLoadIsNotIdleTimeOfItsParent() async throws {
         let rounds = try Rounds(connections: 1, rounds: 2)
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         var http = HTTPConfiguration()
         http.proxies = .direct
         http.connections.perHost = 1

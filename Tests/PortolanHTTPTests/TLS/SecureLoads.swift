@@ -19,7 +19,7 @@ struct SecureLoads {
         http.tls.trustRoots = .only([.file(path: try certificates().path("authority.pem"))])
         try change(&http)
         handler = HTTPHandler(configuration: http)
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [handler]
         loader = Loader(configuration: configuration, registry: ProtocolRegistry())
     }

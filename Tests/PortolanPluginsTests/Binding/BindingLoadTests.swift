@@ -248,7 +248,7 @@ import Testing
         let harness = try BindingHarness("[\(Self.write)]")
         let registry = ProtocolRegistry()
         for handler in harness.plugin.handlers { registry.register(handler) }
-        let loader = Loader(configuration: .default, registry: registry)
+        let loader = Loader(configuration: .init(), registry: registry)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for index in 0..<200 {
                 group.addTask { String(decoding: try await loader.data(from: "bound://h/\(index)").0, as: UTF8.self) == "/\(index)" }

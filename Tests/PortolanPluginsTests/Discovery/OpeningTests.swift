@@ -23,7 +23,7 @@ import Testing
     private func loader(_ policy: PluginPolicy = PluginPolicy()) -> Loader {
         let registry = ProtocolRegistry()
         catalogue(policy).register(in: registry)
-        return Loader(configuration: .default, registry: registry)
+        return Loader(configuration: .init(), registry: registry)
     }
 
     private func greeting(_ loader: Loader) async throws -> String {

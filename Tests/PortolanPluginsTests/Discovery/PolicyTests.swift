@@ -66,7 +66,7 @@ import Testing
     @Test func aDeniedPluginIsNotOpened() async throws {
         let registry = ProtocolRegistry()
         catalogue(try policy("{deny: ['org.portolan.template']}")).register(in: registry)
-        let loader = Loader(configuration: .default, registry: registry)
+        let loader = Loader(configuration: .init(), registry: registry)
         let error = await #expect(throws: LoadError.self) { try await loader.data(from: "template://greet/x") }
         #expect(error?.code == .pluginNotLoadable)
         #expect(error?.message.contains("is denied by 'org.portolan.template'") == true)
@@ -132,7 +132,7 @@ import Testing
         let registry = ProtocolRegistry()
         try folder.plugin("all/template", ManifestText.template())
         catalogue(try policy("{settings: {'org.portolan.template': {greeting: 'Ahoy'}}}")).register(in: registry)
-        let (bytes, _) = try await Loader(configuration: .default, registry: registry).data(from: "template://greet/sea")
+        let (bytes, _) = try await Loader(configuration: .init(), registry: registry).data(from: "template://greet/sea")
         #expect(String(decoding: bytes, as: UTF8.self) == "Ahoy, sea!\n")
     }
 

@@ -54,7 +54,7 @@ import Testing
         try #require(unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) } == bytes.count)
     }
 
-    private var loader: Loader { Loader(configuration: .default, registry: registry) }
+    private var loader: Loader { Loader(configuration: .init(), registry: registry) }
 
     private func text(_ count: Int = 1) async throws -> String {
         String(decoding: try await loader.data(from: "generation://\(count)").0, as: UTF8.self)

@@ -38,7 +38,7 @@ final class Fixture: Sendable {
         guard FileManager.default.fileExists(atPath: path) else {
             throw Missing("\(path) does not exist; run 'make bench' to build it, or name its folder with --plugins")
         }
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = try Plugin(contentsOf: path).handlers
         return Loader(configuration: configuration)
     }
@@ -46,7 +46,7 @@ final class Fixture: Sendable {
     /// Returns a loader with the handlers of a plugin, whose manifest is in a folder beside the plugin libraries.
     func loader(withManifestIn folder: String) throws -> Loader {
         let plugin = try PluginCatalogue(searching: PluginSearchPath([String]())).plugin(at: plugins + "/" + folder)
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = try plugin.open(settings: []).handlers
         return Loader(configuration: configuration)
     }

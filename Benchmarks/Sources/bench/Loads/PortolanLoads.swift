@@ -14,7 +14,7 @@ enum PortolanLoads {
         var http = HTTPConfiguration()
         http.tls.trustRoots = .only([.file(path: security.authority)])
         http.allowsHTTP2 = security.usesHTTP2
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         return Loader(configuration: configuration)
     }

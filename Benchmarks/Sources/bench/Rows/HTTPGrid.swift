@@ -44,7 +44,7 @@ enum HTTPGrid {
     private static let wide: Loader = {
         var http = HTTPConfiguration()
         http.connections.perHost = flights.max() ?? 1
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         return Loader(configuration: configuration)
     }()

@@ -26,7 +26,7 @@ enum RegistryRows {
     private static func competitor(_ name: String, handlers count: Int) throws -> Competitor {
         let registry = ProtocolRegistry()
         for index in 0..<count { registry.register(SilentHandler(scheme: "s\(index)")) }
-        let loader = Loader(configuration: .default, registry: registry)
+        let loader = Loader(configuration: .init(), registry: registry)
         let requests = try (0..<10).map { try Request("s\($0 * (count / 10))://host/path") }
         return Competitor(name, amount: times) {
             for index in 0..<times { try loader.lookUp(requests[index % requests.count]) }

@@ -13,6 +13,7 @@ struct RowMaker: Sendable {
         RowMaker(name: "file-1GiB", summary: "file: 1 GiB, streamed to a delegate", make: FileRow.make),
         RowMaker(name: "registry-10", summary: "look-up among 10 handlers with schemes", make: RegistryRows.ofTen),
         RowMaker(name: "registry-10000", summary: "look-up among 10,000 handlers with schemes", make: RegistryRows.ofTenThousand),
+        RowMaker(name: "cookies-10000", summary: "the Cookie field of a request, among 10,000 cookies", make: CookieRow.make),
         RowMaker(name: "boundary-event", summary: "an event of 64 bytes from a C plugin to a delegate", make: BoundaryRows.event),
         RowMaker(name: "boundary-bulk", summary: "events of 1 MiB from a C plugin to a delegate", make: BoundaryRows.bulk),
         RowMaker(name: "echo-kit", summary: "an event of 64 KiB from Echo, which uses the Swift kit", make: EchoRows.usual),

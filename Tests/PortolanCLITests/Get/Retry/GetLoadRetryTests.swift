@@ -15,7 +15,7 @@ import Testing
     private func load(
         _ response: StubResponse, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
     ) throws -> (load: GetLoad, retryableFailures: [RetryableFailure], failure: Failure?) {
-        var configuration = Loader.Configuration.default
+        var configuration = Loader.Configuration()
         configuration.handlers = [StubHandler { _ in response }]
         let retryableFailures = Mutex<[RetryableFailure]>([])
         let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { retryableFailure, _ in

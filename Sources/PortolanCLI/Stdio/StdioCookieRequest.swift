@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Portolan
+import PortolanCookies
+import PortolanCore
+import PortolanJSON
+
+/// A request about the server's cookies: to set some as a response does, or to read the `Cookie` field of a request.
+struct StdioCookieRequest: Sendable {
+    /// `nil` if the URL has no host, and so no cookies.
+    let context: CookieContext?
+    /// The values of the `Set-Cookie` fields to store; `nil` to read.
+    let fields: [[UInt8]]?
+
+    init(_ json: JSONValue, sets: Bool) throws(LoadError) {
+        guard let text = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
+        let url = try Request(text).url
+        var context = CookieContext(url, document: try Self.document(json), now: try Self.now(json))
+        context?.isHTTPAPI = try Self.isHTTPAPI(json)
+        self.context = context
+        fields = sets ? try Self.fields(json["headers"]) : nil
+    }
+
+    /// A site is a URL, or a domain of `https:`.
+    private static func document(_ json: JSONValue) throws(LoadError) -> URLRecord? {
+        guard let site = try json.string("topLevelSite") else { return nil }
+        if let url = (try? URLRecord(parsing: site)) ?? (try? URLRecord(parsing: "https://\(site)/")) { return url }
+        throw LoadError(.badRequest, message: "the member 'topLevelSite' is neither a URL nor a domain")
+    }
+
+    private static func now(_ json: JSONValue) throws(LoadError) -> Date {
+        switch json["now"] {
+        case nil, .null: return Date()
+        case .number(let text):
+            guard let seconds = Double(text), abs(seconds) < 1e12 else { fallthrough }
+            return Date(timeIntervalSince1970: seconds)
+        default: throw LoadError(.badRequest, message: "the member 'now' has to be a number of seconds since 1970")
+        }
+    }
+
+    private static func isHTTPAPI(_ json: JSONValue) throws(LoadError) -> Bool {
+        switch json["isHTTPAPI"] {
+        case nil, .null: return true
+        case .bool(let isHTTPAPI): return isHTTPAPI
+        default: throw LoadError(.badRequest, message: "the member 'isHTTPAPI' has to be true or false")
+        }
+    }
+
+    private static func fields(_ json: JSONValue?) throws(LoadError) -> [[UInt8]] {
+        guard case .array(let values)? = json else { throw LoadError(.badRequest, message: "the member 'headers' has to be an array") }
+        var fields: [[UInt8]] = []
+        for value in values {
+            guard case .string(let text) = value else { throw LoadError(.badRequest, message: "each of 'headers' has to be a string") }
+            fields.append(Array(text.utf8))
+        }
+        return fields
+    }
+
+    /// Stores the cookies, or reads them.
+    func respond(id: JSONValue, _ storage: CookieStorage) -> JSONValue {
+        guard let fields else {
+            let header = context.flatMap { storage.header(for: $0) } ?? []
+            return ["id": id, "cookie": .string(String(decoding: header, as: UTF8.self))]
+        }
+        return ["id": id, "results": .array(fields.map { result(of: $0, storage) })]
+    }
+
+    private func result(of field: [UInt8], _ storage: CookieStorage) -> JSONValue {
+        guard let context else { return ["stored": .bool(false), "reason": "the URL has no host"] }
+        do throws(CookieRejection) {
+            try storage.receive(field.span, in: context)
+            return ["stored": .bool(true)]
+        } catch {
+            return ["stored": .bool(false), "reason": .string(error.rawValue)]
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+package import PortolanCore
+import PortolanURL
+import Synchronization
+
+/// Sends the stored cookies with the requests of a loader, and stores those of the responses.
+///
+/// Cookies count in redirects, in 401 responses of the origin and in final responses; not in 1xx responses, in the
+/// responses of proxies, and in the parts of a multipart response.
+package struct CookiePolicy: LoadPolicy {
+    package let storage: CookieStorage
+
+    package init(storage: CookieStorage) { self.storage = storage }
+
+    /// Adds the stored cookies to the request's own `Cookie` field, behind them and without those of the same names.
+    package func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient {
+        guard request.handlesCookies, let context = CookieContext(request.url, document: request.mainDocumentURL, now: Date()) else {
+            return next
+        }
+        let own = request.fields
+        Self.setCookies(of: &request.fields, own: own, storage, context)
+        return CookieClient(storage: storage, document: request.mainDocumentURL, own: own, url: request.url, next: next)
+    }
+
+    /// Adds the stored cookies to the caller's own `Cookie` fields.
+    fileprivate static func setCookies(of fields: inout HTTPFields, own: HTTPFields, _ storage: CookieStorage, _ context: CookieContext) {
+        let values = bytes(of: .cookie, in: own)
+        let names = values.flatMap { $0.split(separator: UInt8(ascii: ";")) }.map { pair in
+            Array(pair.prefix { $0 != UInt8(ascii: "=") }.drop { $0 == 0x20 })
+        }
+        guard let header = storage.header(for: context, excluding: names) else { return }
+        fields[.cookie] = nil
+        fields.append(HTTPField(name: .cookie, value: Array((values + [header]).joined(separator: [UInt8(ascii: ";"), 0x20]))))
+    }
+
+    fileprivate static func bytes(of name: HTTPField.Name, in fields: HTTPFields) -> [[UInt8]] {
+        fields.filter { $0.name == name }.map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
+    }
+}
+
+/// Stores the cookies of a load's responses.
+private final class CookieClient: ForwardingClient {
+    let next: any ProtocolClient
+    private let storage: CookieStorage
+    private let document: URLRecord?
+    /// The fields of the request as the caller made it.
+    private let own: HTTPFields
+    private let url: URLRecord
+    private let hasResponse = Atomic(false)
+
+    init(storage: CookieStorage, document: URLRecord?, own: HTTPFields, url: URLRecord, next: any ProtocolClient) {
+        (self.storage, self.document, self.own, self.url, self.next) = (storage, document, own, url, next)
+    }
+
+    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        store(redirectResponse)
+        // The next request gets the cookies of its own URL.
+        var request = request
+        request.fields[.cookie] = nil
+        for field in own where field.name == .cookie { request.fields.append(field) }
+        return next.wasRedirected(to: request, redirectResponse: redirectResponse)
+    }
+
+    func requestToResend(_ request: Request) -> Request {
+        var request = next.requestToResend(request)
+        request.fields[.cookie] = nil
+        for field in own where field.name == .cookie { request.fields.append(field) }
+        if let context { CookiePolicy.setCookies(of: &request.fields, own: own, storage, context) }
+        return request
+    }
+
+    func didReceive(_ response: Response, storage policy: CacheStoragePolicy) -> Flow {
+        if !hasResponse.exchange(true, ordering: .relaxed) { store(response) }
+        return next.didReceive(response, storage: policy)
+    }
+
+    func didReceive(_ challenge: AuthenticationChallenge) {
+        if let response = challenge.failureResponse, !challenge.protectionSpace.isProxy { store(response) }
+        next.didReceive(challenge)
+    }
+
+    private var context: CookieContext? { CookieContext(url, document: document, now: Date()) }
+
+    private func store(_ response: Response) {
+        guard response.fields.contains(.setCookie), let context else { return }
+        for value in CookiePolicy.bytes(of: .setCookie, in: response.fields) {
+            do throws(CookieRejection) { try storage.receive(value.span, in: context) } catch { continue }
+        }
+    }
+}

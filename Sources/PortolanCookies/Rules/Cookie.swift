@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// A cookie, as it is stored.
+///
+/// Names and values are bytes, and are sent as they were received. RFC 6265bis §5.7
+public struct Cookie: Hashable, Sendable {
+    /// The bytes of the name; empty for a cookie without a name.
+    public var nameBytes: [UInt8]
+    /// The bytes of the value.
+    public var valueBytes: [UInt8]
+    /// The host that set the cookie or, if ``isHostOnly`` is `false`, the domain whose hosts receive it. In lower case,
+    /// in the form that URLs have: `xn--bcher-kva.example`, `[::1]`.
+    public var domain: String
+    /// Whether only the host itself receives the cookie.
+    public var isHostOnly: Bool
+    /// The path below which the cookie is sent; begins with a slash.
+    public var path: String
+    /// When the cookie ends; `nil` for the end of the session.
+    public var expiry: Date?
+    public var creationTime: Date
+    public var lastAccessTime: Date
+    /// Whether only secure connections get the cookie.
+    public var isSecure: Bool
+    /// Whether scripts and other APIs than HTTP don't get the cookie.
+    public var isHTTPOnly: Bool
+    /// `nil` if the server gave none, or an unknown one; then `lax` applies.
+    public var sameSite: SameSite?
+    /// The site of the top-level document for which the cookie was set (CHIPS); `nil` for a cookie that is not
+    /// partitioned.
+    public var partition: Site?
+
+    public enum SameSite: String, Hashable, Sendable {
+        case none, lax, strict
+    }
+
+    /// Makes a cookie for one host, without an end.
+    ///
+    /// Nothing is checked: a storage checks what it stores.
+    public init(name: String, value: String, domain: String, path: String = "/", now: Date = Date()) {
+        nameBytes = Array(name.utf8)
+        valueBytes = Array(value.utf8)
+        self.domain = domain
+        isHostOnly = true
+        self.path = path
+        creationTime = now
+        lastAccessTime = now
+        isSecure = false
+        isHTTPOnly = false
+    }
+
+    /// The name as text: UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8.
+    public var name: String { Self.text(nameBytes) }
+    /// The value as text, as ``name``.
+    public var value: String { Self.text(valueBytes) }
+    /// Whether the cookie outlives its session.
+    public var isPersistent: Bool { expiry != nil }
+
+    private static func text(_ bytes: [UInt8]) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        var text = String.UnicodeScalarView()
+        for byte in bytes { text.append(Unicode.Scalar(byte)) }
+        return String(text)
+    }
+
+    func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
+
+    /// What two cookies have in common if one replaces the other.
+    struct Identity: Hashable {
+        let name: [UInt8]
+        let domain: String
+        let path: String
+        let isHostOnly: Bool
+        let partition: Site?
+    }
+
+    var identity: Identity {
+        Identity(name: nameBytes, domain: domain, path: path, isHostOnly: isHostOnly, partition: partition)
+    }
+}
+
+extension Cookie: CustomStringConvertible {
+    /// The cookie without its value, which may be a secret.
+    public var description: String {
+        "cookie '\(name)' of \(isHostOnly ? "" : "*.")\(domain)\(path)"
+    }
+}

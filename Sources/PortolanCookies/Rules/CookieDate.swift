@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Parses the dates of `Expires` attributes.
+///
+/// The algorithm reads any text that has a time, a day, a month and a year between delimiters, in this order or another
+/// one. Names of weekdays, time zones and everything else are ignored.
+///
+/// RFC 6265bis §5.1.1
+package enum CookieDate {
+    /// Returns the seconds since 1970-01-01 00:00:00 UTC; `nil` if the text is no date.
+    package static func seconds(in text: Span<UInt8>) -> Int64? {
+        var found = Found()
+        var position = 0
+        while position < text.count {
+            guard !isDelimiter(text[position]) else {
+                position += 1
+                continue
+            }
+            var end = position
+            while end < text.count, !isDelimiter(text[end]) { end += 1 }
+            found.take(text.extracting(position..<end))
+            position = end
+        }
+        return found.seconds
+    }
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+        default: false
+        }
+    }
+
+    /// The parts of a date that were found so far. The first token that fits counts.
+    private struct Found {
+        var time: (hour: Int, minute: Int, second: Int)?
+        var day: Int?
+        var month: Int?
+        var year: Int?
+
+        mutating func take(_ token: Span<UInt8>) {
+            if time == nil, let value = CookieDate.time(token) {
+                time = value
+            } else if day == nil, let value = CookieDate.number(token, digits: 1...2) {
+                day = value
+            } else if month == nil, let value = CookieDate.month(token) {
+                month = value
+            } else if year == nil, let value = CookieDate.number(token, digits: 2...4) {
+                year = value
+            }
+        }
+
+        var seconds: Int64? {
+            guard let time, let day, let month, var year else { return nil }
+            if (70...99).contains(year) { year += 1900 } else if year <= 69 { year += 2000 }
+            guard year >= 1601, time.hour <= 23, time.minute <= 59, time.second <= 59,
+                (1...CookieDate.dayCount(ofMonth: month, year)).contains(day)
+            else { return nil }
+            let days = CookieDate.daysSince1970(year, month, day)
+            return days * 86400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
+        }
+    }
+
+    /// A number with that many digits at the start of the token, followed by no digit.
+    private static func number(_ token: Span<UInt8>, digits: ClosedRange<Int>) -> Int? {
+        var (value, count) = (0, 0)
+        while count < token.count, let digit = digit(token[count]) {
+            guard count < digits.upperBound else { return nil }
+            value = value * 10 + digit
+            count += 1
+        }
+        return digits.contains(count) ? value : nil
+    }
+
+    /// Three numbers of one or two digits with colons between them, at the start of the token.
+    private static func time(_ token: Span<UInt8>) -> (Int, Int, Int)? {
+        var numbers = (0, 0, 0)
+        var position = 0
+        for index in 0..<3 {
+            if index > 0 {
+                guard position < token.count, token[position] == UInt8(ascii: ":") else { return nil }
+                position += 1
+            }
+            let start = position
+            while position < token.count, digit(token[position]) != nil { position += 1 }
+            guard let value = number(token.extracting(start..<position), digits: 1...2) else { return nil }
+            switch index {
+            case 0: numbers.0 = value
+            case 1: numbers.1 = value
+            default: numbers.2 = value
+            }
+        }
+        return numbers
+    }
+
+    /// The month whose first three letters begin the token, from 1.
+    private static func month(_ token: Span<UInt8>) -> Int? {
+        guard token.count >= 3 else { return nil }
+        let letters = (token[0] | 0x20, token[1] | 0x20, token[2] | 0x20)
+        return months.firstIndex { letters == $0 }.map { $0 + 1 }
+    }
+
+    private static let months: [(UInt8, UInt8, UInt8)] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ].map {
+        let bytes = Array($0.utf8)
+        return (bytes[0], bytes[1], bytes[2])
+    }
+
+    private static func digit(_ byte: UInt8) -> Int? { byte &- 0x30 < 10 ? Int(byte &- 0x30) : nil }
+
+    private static func dayCount(ofMonth month: Int, _ year: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    /// The days since 1970-01-01 of a date in the Gregorian calendar.
+    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
+        // Counted from a 1st of March, so that a leap day is the last day of its year.
+        let years = month <= 2 ? year - 1 : year
+        let monthsFromMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthsFromMarch + 2) / 5 + day - 1
+        return Int64(years * 365 + years / 4 - years / 100 + years / 400 + dayOfYear - 719_468)
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import PortolanURL
+
+/// The stored cookies, by domain.
+struct CookieJar {
+    private struct Entry {
+        var cookie: Cookie
+        /// In which order cookies of the same time were made.
+        let number: UInt64
+    }
+
+    private var entries: [String: [Entry]] = [:]
+    private var count = 0
+    private var lastNumber: UInt64 = 0
+    private let limits: CookieStorage.Limits
+
+    init(limits: CookieStorage.Limits) { self.limits = limits }
+
+    // MARK: Storing
+
+    /// The steps of the storage model that depend on other cookies.
+    ///
+    /// RFC 6265bis §5.7
+    mutating func receive(_ received: SetCookie, in context: CookieContext) throws(CookieRejection) -> [CookieStorage.Change] {
+        let cookie = try CookieRules.cookie(received, in: context)
+        if !cookie.isSecure, !context.isSecure, hasSecureCookie(under: cookie, at: context.now) { throw .overSecureCookie }
+        if !context.isHTTPAPI, let old = entry(cookie.identity), old.cookie.isHTTPOnly { throw .httpOnly }
+        return insert(cookie, at: context.now)
+    }
+
+    /// Whether a secure cookie exists that the new cookie would cover. It may be of the same domain, of one above, or
+    /// of one below.
+    private func hasSecureCookie(under cookie: Cookie, at now: Date) -> Bool {
+        entries.contains { domain, entries in
+            (CookieMatching.domainMatches(domain, cookie.domain) || CookieMatching.domainMatches(cookie.domain, domain))
+                && entries.contains { CookieRules.covers(cookie, secure: $0.cookie) && !$0.cookie.isExpired(at: now) }
+        }
+    }
+
+    func contains(_ identity: Cookie.Identity) -> Bool { entry(identity) != nil }
+
+    private func entry(_ identity: Cookie.Identity) -> Entry? {
+        entries[identity.domain]?.first { $0.cookie.identity == identity }
+    }
+
+    /// Inserts a cookie, or removes its predecessor if the cookie has already expired.
+    mutating func insert(_ cookie: Cookie, at now: Date) -> [CookieStorage.Change] {
+        var (cookie, list) = (cookie, entries[cookie.domain, default: []])
+        let identity = cookie.identity
+        let index = list.firstIndex { $0.cookie.identity == identity }
+        let old = index.map { list[$0] }
+        if cookie.isExpired(at: now) {
+            guard let index, let old else { return [] }
+            list.remove(at: index)
+            store(list, in: cookie.domain, change: -1)
+            return [.removed(old.cookie)]
+        }
+        if let index, let old {
+            cookie.creationTime = old.cookie.creationTime
+            list[index] = Entry(cookie: cookie, number: old.number)
+            store(list, in: cookie.domain, change: 0)
+            return [.replaced(old.cookie, by: cookie)]
+        }
+        lastNumber += 1
+        list.append(Entry(cookie: cookie, number: lastNumber))
+        store(list, in: cookie.domain, change: 1)
+        return [.added(cookie)] + evict(from: cookie.domain, at: now)
+    }
+
+    private mutating func store(_ list: [Entry], in domain: String, change: Int) {
+        entries[domain] = list.isEmpty ? nil : list
+        count += change
+    }
+
+    mutating func remove(where isChosen: (Cookie) -> Bool) -> [CookieStorage.Change] {
+        var removed: [Cookie] = []
+        for (domain, list) in entries where list.contains(where: { isChosen($0.cookie) }) {
+            removed += list.map(\.cookie).filter(isChosen)
+            store(list.filter { !isChosen($0.cookie) }, in: domain, change: 0)
+        }
+        count -= removed.count
+        return removed.map { .removed($0) }
+    }
+
+    // MARK: Limits
+
+    private mutating func evict(from domain: String, at now: Date) -> [CookieStorage.Change] {
+        var removed: [Cookie] = []
+        if let list = entries[domain], list.count > limits.perDomain {
+            let order = list.sorted { Self.isEvicted($0.cookie, before: $1.cookie, at: now) }
+            let excess = order.prefix(list.count - limits.perDomain)
+            removed = excess.map(\.cookie)
+            let numbers = Set(excess.map(\.number))
+            store(list.filter { !numbers.contains($0.number) }, in: domain, change: -excess.count)
+        }
+        if count > limits.total { removed += evictFromAll(at: now) }
+        return removed.map { .removed($0) }
+    }
+
+    /// Removes a twentieth more than necessary, so that a flood does not sort all cookies for each new one.
+    private mutating func evictFromAll(at now: Date) -> [Cookie] {
+        let order = entries.values.joined().sorted { a, b in
+            let (first, second) = (a.cookie.isExpired(at: now), b.cookie.isExpired(at: now))
+            return first == second ? a.cookie.lastAccessTime < b.cookie.lastAccessTime : first
+        }
+        let excess = order.prefix(count - limits.total + limits.total / 20)
+        let numbers = Set(excess.map(\.number))
+        entries = entries.compactMapValues { list in
+            let rest = list.filter { !numbers.contains($0.number) }
+            return rest.isEmpty ? nil : rest
+        }
+        count -= excess.count
+        return excess.map(\.cookie)
+    }
+
+    /// The order within one domain that has too many.
+    private static func isEvicted(_ a: Cookie, before b: Cookie, at now: Date) -> Bool {
+        func priority(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : cookie.isSecure ? 2 : 1 }
+        return (priority(a), a.lastAccessTime) < (priority(b), b.lastAccessTime)
+    }
+
+    // MARK: Sending
+
+    func all(at now: Date) -> [Cookie] {
+        entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }.map(\.cookie)
+    }
+
+    mutating func cookies(for context: CookieContext) -> [Cookie] {
+        matches(context).map { entries[$0.domain]?[$0.index].cookie }.compactMap(\.self)
+    }
+
+    /// Where a cookie to be sent is stored.
+    private struct Match {
+        let domain: String
+        let index: Int
+        let pathLength: Int
+        let creationTime: Date
+        let number: UInt64
+    }
+
+    /// Finds the cookies to send, in the order in which they are sent, and notes that they were used.
+    ///
+    /// RFC 6265bis §5.8.3
+    private mutating func matches(_ context: CookieContext) -> [Match] {
+        guard !entries.isEmpty else { return [] }
+        var matches: [Match] = []
+        let (isSameSite, path, host) = (context.isSameSite, context.url.path, context.host)
+        let isAddress = PublicSuffixList.isAddress(host)
+        var domain = host
+        while true {
+            let isHost = domain.utf8.count == host.utf8.count
+            let key = String(domain)
+            if let list = entries[key] {
+                for (index, entry) in list.enumerated() where isHost || !entry.cookie.isHostOnly {
+                    let cookie = entry.cookie
+                    guard CookieRules.sends(cookie, in: context, isSameSite: isSameSite, path: path.utf8.span) else { continue }
+                    matches.append(
+                        Match(
+                            domain: key, index: index, pathLength: cookie.path.utf8.count, creationTime: cookie.creationTime,
+                            number: entry.number))
+                    entries[key]?[index].cookie.lastAccessTime = context.now
+                }
+            }
+            guard !isAddress, let dot = domain.utf8.firstIndex(of: UInt8(ascii: ".")) else { break }
+            domain = domain[domain.utf8.index(after: dot)...]
+        }
+        matches.sort { a, b in
+            if a.pathLength != b.pathLength { return a.pathLength > b.pathLength }
+            return (a.creationTime, a.number) < (b.creationTime, b.number)
+        }
+        return matches
+    }
+
+    mutating func header(for context: CookieContext, excluding names: [[UInt8]]) -> [UInt8]? {
+        var header: [UInt8] = []
+        for match in matches(context) {
+            guard let cookie = entries[match.domain]?[match.index].cookie, !names.contains(cookie.nameBytes) else { continue }
+            if !header.isEmpty { header += [UInt8(ascii: ";"), UInt8(ascii: " ")] }
+            if !cookie.nameBytes.isEmpty {
+                header += cookie.nameBytes
+                header.append(UInt8(ascii: "="))
+            }
+            header += cookie.valueBytes
+        }
+        return header.isEmpty ? nil : header
+    }
+}

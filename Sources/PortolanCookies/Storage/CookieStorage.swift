@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import PortolanURL
+import Synchronization
+
+/// The cookies of one or several loaders, in memory.
+///
+/// Cookies are stored and sent as RFC 6265bis says. Any thread.
+///
+///     let storage = CookieStorage()
+///     try storage.set(Cookie(name: "theme", value: "dark", domain: "example.org"))
+///     for cookie in storage.cookies { print(cookie) }
+public final class CookieStorage: Sendable {
+    /// Which cookies of responses are stored.
+    public enum AcceptPolicy: Hashable, Sendable {
+        case always, never
+        /// Only those of the main document's site (`Request.mainDocumentURL`). A request without a document is its own.
+        case onlyFromMainDocumentSite
+    }
+
+    /// How many cookies are kept. Cookies over a limit are evicted: first expired ones, then those that are not secure,
+    /// then the others; of these, the ones that were not sent for the longest time.
+    ///
+    /// RFC 6265bis §5.7, "remove excess cookies"
+    public struct Limits: Hashable, Sendable {
+        /// How many cookies have the same domain.
+        public var perDomain = 180
+        public var total = 20_000
+
+        public init() {}
+    }
+
+    /// A change of the stored cookies.
+    public enum Change: Hashable, Sendable {
+        case added(Cookie)
+        /// The second cookie replaces the first one.
+        case replaced(Cookie, by: Cookie)
+        case removed(Cookie)
+    }
+
+    private struct State {
+        var jar: CookieJar
+        var acceptPolicy = AcceptPolicy.always
+        var observers: [Int: @Sendable ([Change]) -> Void] = [:]
+        var lastObserver = 0
+    }
+
+    private let state: Mutex<State>
+
+    public init(limits: Limits = Limits()) {
+        state = Mutex(State(jar: CookieJar(limits: limits)))
+    }
+
+    public var acceptPolicy: AcceptPolicy {
+        get { state.withLock { $0.acceptPolicy } }
+        set { state.withLock { $0.acceptPolicy = newValue } }
+    }
+
+    // MARK: Cookies
+
+    /// All cookies that have not expired, in the order in which they were made.
+    public var cookies: [Cookie] { state.withLock { $0.jar.all(at: Date()) } }
+
+    /// The cookies that a load of the URL would send, in the order in which it would send them.
+    ///
+    /// - Parameter document: the document on whose behalf the load is made, as in `Request.mainDocumentURL`.
+    public func cookies(for url: URLRecord, document: URLRecord? = nil) -> [Cookie] {
+        guard let context = CookieContext(url, document: document, now: Date()) else { return [] }
+        return state.withLock { $0.jar.cookies(for: context) }
+    }
+
+    /// Stores a cookie, and replaces one with the same name, domain, path and partition.
+    ///
+    /// - Throws: ``CookieError`` if its name, value, domain or path can't be those of a cookie.
+    public func set(_ cookie: Cookie) throws(CookieError) {
+        try cookie.check()
+        change { $0.insert(cookie, at: Date()) }
+    }
+
+    /// Stores a cookie that was stored before, for example in a file, with its times. Has no effect on one that has
+    /// expired.
+    package func restore(_ cookie: Cookie) { change { $0.insert(cookie, at: Date()) } }
+
+    /// Whether a cookie with this name, domain, path and partition is stored.
+    package func contains(_ cookie: Cookie) -> Bool {
+        state.withLock { $0.jar.contains(cookie.identity) }
+    }
+
+    /// Removes the cookie with this name, domain, path and partition.
+    public func delete(_ cookie: Cookie) {
+        change { $0.remove { $0.identity == cookie.identity } }
+    }
+
+    public func removeAll() { change { $0.remove { _ in true } } }
+
+    /// Removes the cookies that were made at or after a time.
+    public func removeCookies(since time: Date) { change { $0.remove { $0.creationTime >= time } } }
+
+    /// Removes the cookies that end with the session (RFC 6265bis §5.7).
+    public func endSession() { change { $0.remove { !$0.isPersistent } } }
+
+    // MARK: Changes
+
+    /// Calls `body` after each change, on the thread that made it, without a lock held.
+    ///
+    /// - Returns: an observation. The calls end when it is released.
+    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> Observation {
+        let number = state.withLock { state in
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = body
+            return state.lastObserver
+        }
+        return Observation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
+    }
+
+    /// Ends the calls of ``CookieStorage/observe(_:)`` when it is released.
+    public final class Observation: Sendable {
+        private let end: @Sendable () -> Void
+        init(end: @escaping @Sendable () -> Void) { self.end = end }
+        deinit { end() }
+    }
+
+    private func change(_ body: (inout CookieJar) -> [Change]) {
+        let (changes, observers) = state.withLock { state in
+            let changes = body(&state.jar)
+            return (changes, changes.isEmpty ? [] : Array(state.observers.values))
+        }
+        for observer in observers { observer(changes) }
+    }
+}
+
+// MARK: Loads
+
+extension CookieStorage {
+    /// Stores a received cookie.
+    ///
+    /// - Throws: why it is not stored.
+    package func receive(_ field: Span<UInt8>, in context: CookieContext) throws(CookieRejection) {
+        let received = try SetCookie(parsing: field)
+        let (changes, observers) = try state.withLock { (state) throws(CookieRejection) in
+            switch state.acceptPolicy {
+            case .always: break
+            case .never: throw .policy
+            case .onlyFromMainDocumentSite: if !context.isSameSite { throw .policy }
+            }
+            let changes = try state.jar.receive(received, in: context)
+            return (changes, changes.isEmpty ? [] : Array(state.observers.values))
+        }
+        for observer in observers { observer(changes) }
+    }
+
+    /// The value of the `Cookie` field for a request; `nil` if no cookie is to be sent.
+    ///
+    /// - Parameter names: the names of cookies that the request sends anyway.
+    package func header(for context: CookieContext, excluding names: [[UInt8]] = []) -> [UInt8]? {
+        state.withLock { $0.jar.header(for: context, excluding: names) }
+    }
+}
+
+/// Why a cookie that a program made can't be stored.
+public struct CookieError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+}
+
+extension Cookie {
+    /// Checks a cookie that no server sent: the names and values that fit into a `Cookie` field (RFC 6265bis §5.7).
+    func check() throws(CookieError) {
+        func fail(_ problem: String) throws(CookieError) -> Never {
+            throw CookieError(description: "the cookie '\(name)' can't be stored: \(problem)")
+        }
+        if nameBytes.isEmpty && valueBytes.isEmpty { try fail("its name and its value are empty") }
+        if nameBytes.contains(UInt8(ascii: "=")) { try fail("a name can't have '='") }
+        let bytes = nameBytes + valueBytes
+        if bytes.contains(UInt8(ascii: ";")) || bytes.contains(where: SetCookie.isControl) {
+            try fail("its name or its value has a semicolon or a control character")
+        }
+        if bytes.count > SetCookie.contentLimit {
+            try fail("its name and its value have more than \(SetCookie.contentLimit) bytes together")
+        }
+        if path.first != "/" { try fail("the path '\(path)' does not begin with '/'") }
+        guard !domain.isEmpty, let url = try? URLRecord(parsing: "http://\(domain)/"), url.host == domain[...] else {
+            try fail("'\(domain)' is not a host as URLs have them, in lower case")
+        }
+        if !isHostOnly, PublicSuffixList.isPublicSuffix(domain) { try fail("'\(domain)' is a public suffix") }
+    }
+}

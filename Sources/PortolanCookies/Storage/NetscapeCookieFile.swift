@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+
+/// Cookies in the file format of Netscape, curl and wget: one line each, with seven fields between tabs.
+///
+///     domain  TRUE  /path  FALSE  1798761600  name  value
+///
+/// The second field says whether hosts below the domain get the cookie, the fourth whether it is secure; the fifth is
+/// its end in seconds since 1970, or 0 for the end of the session. `#HttpOnly_` before the domain marks a cookie for
+/// HTTP only; other lines that begin with `#` are comments. The format knows no `SameSite` and no partitions. The
+/// newest cookie comes first: curl writes it so, and sends cookies of equally long paths in the order of the lines from
+/// below.
+package enum NetscapeCookieFile {
+    /// The largest file that is read, in bytes.
+    package static let sizeLimit = 64 << 20
+
+    /// A line that is no cookie. It does not contain the line, which may have a secret in it.
+    package struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
+        package let line: Int
+        package let description: String
+    }
+
+    private static let httpOnlyPrefix = Array("#HttpOnly_".utf8)
+
+    /// Reads cookies, the oldest first, and reports the lines that are none.
+    package static func parse(_ bytes: [UInt8], now: Date) -> (cookies: [Cookie], problems: [Problem]) {
+        var (cookies, problems): ([Cookie], [Problem]) = ([], [])
+        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            var line = line.last == 0x0D ? line.dropLast() : line
+            let isHTTPOnly = line.starts(with: httpOnlyPrefix)
+            if isHTTPOnly { line = line.dropFirst(httpOnlyPrefix.count) }
+            if line.first == UInt8(ascii: "#") || line.allSatisfy(\.isBlank) { continue }
+            do throws(Problem) {
+                var cookie = try self.cookie(line, index + 1, now)
+                cookie.isHTTPOnly = isHTTPOnly
+                cookies.append(cookie)
+            } catch {
+                problems.append(error)
+            }
+        }
+        return (cookies.reversed(), problems)
+    }
+
+    private static func cookie(_ line: ArraySlice<UInt8>, _ number: Int, _ now: Date) throws(Problem) -> Cookie {
+        let fields = line.split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
+        // An empty value may come without its tab.
+        guard fields.count >= 6 else {
+            throw Problem(line: number, description: "line \(number) has \(fields.count) fields and not 7, separated by tabs")
+        }
+        guard let hasSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
+            throw Problem(line: number, description: "line \(number): the second and the fourth field have to be TRUE or FALSE")
+        }
+        // Some programs write fractions.
+        guard let end = Double(text(fields[4])), end.isFinite else {
+            throw Problem(line: number, description: "line \(number): the fifth field has to be a number of seconds")
+        }
+        let domain = text(fields[0].first == UInt8(ascii: ".") ? fields[0].dropFirst() : fields[0]).lowercased()
+        var cookie = Cookie(name: "", value: "", domain: domain, path: text(fields[2]), now: now)
+        cookie.nameBytes = Array(fields[5])
+        cookie.valueBytes = fields.count > 6 ? Array(fields[6]) : []
+        cookie.isHostOnly = !hasSubdomains
+        cookie.isSecure = isSecure
+        cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: end)
+        do throws(CookieError) { try cookie.check() } catch {
+            throw Problem(line: number, description: "line \(number): \(error)")
+        }
+        return cookie
+    }
+
+    private static func flag(_ field: ArraySlice<UInt8>) -> Bool? {
+        switch text(field).uppercased() {
+        case "TRUE": true
+        case "FALSE": false
+        default: nil
+        }
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Writes cookies, given from the oldest to the newest. Leaves out partitioned ones, which other programs would
+    /// send everywhere, and those with a tab or without a name, which the format can't express.
+    package static func bytes(of cookies: [Cookie]) -> [UInt8] {
+        var file = Array("# Netscape HTTP Cookie File\n# Written by Portolan. Lines below may be edited.\n\n".utf8)
+        for cookie in cookies.reversed() where cookie.partition == nil && !cookie.nameBytes.isEmpty {
+            guard !cookie.nameBytes.contains(0x09), !cookie.valueBytes.contains(0x09), !cookie.path.contains("\t") else { continue }
+            let end = cookie.expiry.map { Int64($0.timeIntervalSince1970.rounded(.up)) } ?? 0
+            let head =
+                "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(cookie.isHostOnly ? "" : ".")\(cookie.domain)\t\(cookie.isHostOnly ? "FALSE" : "TRUE")"
+                + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(max(end, 0))\t"
+            file += head.utf8
+            file += cookie.nameBytes + [0x09] + cookie.valueBytes + [0x0A]
+        }
+        return file
+    }
+}

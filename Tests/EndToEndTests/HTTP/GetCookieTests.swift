@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// Cookies of `get` and `stdio`.
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetCookieTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    /// The `Cookie` field of each request.
+    private func cookies(_ server: ScriptedServer) -> [String?] {
+        server.requests.map { $0.first { $0.hasPrefix("Cookie: ") }.map { String($0.dropFirst(8)) } }
+    }
+
+    private func jar(_ name: String = "jar") throws -> String {
+        try String(contentsOf: program.folder.appendingPathComponent(name), encoding: .utf8)
+    }
+
+    @Test func jarIsWrittenAndReadAgain() throws {
+        let server = try ScriptedServer(
+            ScriptedServer.response("302 Found", ["Location: /b", "Set-Cookie: r=1; Path=/"]),
+            ScriptedServer.response("200 OK", ["Set-Cookie: a=2; Max-Age=1000", "Set-Cookie: s=3; HttpOnly"]),
+            ScriptedServer.response("200 OK", ["Set-Cookie: r=; Max-Age=0; Path=/"]))
+        for _ in 0..<2 { #expect(try program.run("get", "-c", "jar", server.url("/")).status == 0) }
+        #expect(cookies(server) == [nil, "r=1", "r=1; a=2; s=3"])
+        let lines = try jar().split(separator: "\n").filter { !$0.hasPrefix("# ") }
+        #expect(lines.count == 2 && lines[0] == "#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\ts\t3" && lines[1].hasSuffix("\ta\t2"))
+        let mode = try FileManager.default.attributesOfItem(atPath: program.folder.path + "/jar")[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    /// curl sends the cookies of the jar in the same order.
+    @Test func curlSendsTheSameCookies() throws {
+        let server = try ScriptedServer(
+            ScriptedServer.response("200 OK", ["Set-Cookie: a=1; Path=/", "Set-Cookie: b=2; Path=/", "Set-Cookie: c=3; Path=/x"]),
+            ScriptedServer.response("200 OK"))
+        #expect(try program.run("get", "--cookie-jar", "jar", server.url("/")).status == 0)
+        #expect(try program.run("get", "--cookie-jar", "jar", server.url("/x/y")).status == 0)
+        #expect(try program.runScript("curl -s -b jar '\(server.url("/x/y"))'").status == 0)
+        #expect(cookies(server) == [nil, "c=3; a=1; b=2", "c=3; a=1; b=2"])
+    }
+
+    @Test func cookiesOfTheArgumentsStayWithTheServer() throws {
+        let other = try ScriptedServer(ScriptedServer.response("200 OK"))
+        let server = try ScriptedServer(
+            ScriptedServer.response("200 OK", ["Set-Cookie: b=stored"]), ScriptedServer.response("302 Found", ["Location: \(other.url())"]))
+        let outcome = try program.run("get", "-b", "a=1; b=2", "-b", "c=3", "-b", "", "-H", "Cookie: h=0", server.url(), server.url())
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(cookies(server) == ["h=0; a=1; b=2; c=3", "h=0; a=1; b=2; c=3"])
+        // Ports don't isolate cookies: the stored one goes to the other server of this host.
+        #expect(cookies(other) == ["b=stored"])
+    }
+
+    @Test func sessionCookiesOfAFileCanBeLeftOut() throws {
+        try program.makeFile("old", "127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t1\n127.0.0.1\tFALSE\t/\tFALSE\t4000000000\tlong\t2\nx\n")
+        let server = try ScriptedServer(ScriptedServer.response("200 OK"))
+        let outcome = try program.run("get", "-b", "old", server.url())
+        #expect(
+            outcome.errors == ["portolan: warning: the cookie file 'old': line 3 has 1 fields and not 7, separated by tabs; it is skipped"])
+        #expect(try program.run("get", "-s", "-j", "-b", "old", server.url()).status == 0)
+        #expect(cookies(server) == ["long=2; session=1", "long=2"])
+    }
+
+    @Test func unusableFilesFailBeforeTheLoad() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK"))
+        try FileManager.default.createDirectory(atPath: program.folder.path + "/folder", withIntermediateDirectories: true)
+        for (arguments, status) in [(["-b", "nosuch"], 37), (["-c", "nosuch/jar"], 23), (["-c", "folder"], 37), (["-b", "a=\u{1}"], 2)] {
+            let outcome = try program.run(["get"] + arguments + [server.url()])
+            #expect(outcome.status == status && outcome.errors.count >= 1, "\(arguments) \(outcome)")
+        }
+        #expect(server.connections.isEmpty)
+    }
+
+    /// A 401 response sets cookies, and the request with the credential sends them.
+    @Test func cookiesOfA401AreSentWithTheCredential() throws {
+        let server = try ScriptedServer(
+            ScriptedServer.response("401 Unauthorized", ["WWW-Authenticate: Basic realm=x", "Set-Cookie: u=1"]),
+            ScriptedServer.response("200 OK"))
+        #expect(try program.run("get", "-b", "", "-u", "a:b", server.url()).status == 0)
+        #expect(cookies(server) == [nil, "u=1"])
+    }
+
+    @Test func withoutOptionsNoCookiesAreKept() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=1"]))
+        #expect(try program.run("get", server.url(), server.url()).status == 0)
+        #expect(cookies(server) == [nil, nil])
+    }
+
+    @Test func stdioKeepsCookiesUntilReset() throws {
+        let server = try ScriptedServer(ScriptedServer.response("200 OK", ["Set-Cookie: a=é"]))
+        let lines = [
+            #"{"url":"\#(server.url())"}"#, #"{"op":"cookieHeader","url":"http://127.0.0.1/","now":1}"#,
+            #"{"op":"reset","what":["cookies"]}"#,
+            #"{"op":"cookieHeader","url":"http://127.0.0.1/"}"#,
+        ]
+        // One by one, because the server does not wait for a load before the next line.
+        let outcome = try program.runScript(
+            "mkfifo in; exec 3<>in; $portolan stdio <in >out & echo '\(lines[0])' >&3; until [ -s out ]; do :; done; "
+                + lines.dropFirst().map { "echo '\($0)' >&3; " }.joined() + "until [ $(wc -l <out) = 4 ]; do :; done; kill $!; cat out")
+        #expect(
+            outcome.lines.count == 4
+                && outcome.lines[1...] == [
+                    #"{"id":null,"cookie":"a=é"}"#, #"{"id":null,"reset":["cookies"]}"#, #"{"id":null,"cookie":""}"#,
+                ], "\(outcome.text)")
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import PortolanCookies
+
+/// Tests cookies in files of curl's format.
+@Suite struct NetscapeCookieFileTests {
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    @Test func linesBecomeCookies() throws {
+        let text = """
+            # Netscape HTTP Cookie File
+            .example.com\tTRUE\t/\tFALSE\t1900000000\ta\tb c
+
+            #HttpOnly_www.example.com\tFALSE\t/x\tTRUE\t0\ts\t\u{20}
+            example.org\tFALSE\t/\tFALSE\t0\tempty\r
+            """
+        let (cookies, problems) = NetscapeCookieFile.parse(Array(text.utf8), now: now)
+        #expect(problems.isEmpty && cookies.map(\.name) == ["empty", "s", "a"])
+        #expect(cookies[2].domain == "example.com" && !cookies[2].isHostOnly && cookies[2].value == "b c")
+        #expect(cookies[2].expiry == Date(timeIntervalSince1970: 1_900_000_000) && !cookies[2].isHTTPOnly)
+        #expect(
+            cookies[1].isHostOnly && cookies[1].isSecure && cookies[1].isHTTPOnly && cookies[1].expiry == nil && cookies[1].path == "/x")
+        #expect(cookies[0].value.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("a\tb", "line 1 has 2 fields"), ("x.org\tYES\t/\tFALSE\t0\ta\tb", "TRUE or FALSE"),
+        ("x.org\tTRUE\t/\tFALSE\tsoon\ta\tb", "a number"),
+        ("x.org\tTRUE\t/\tFALSE\tinf\ta\tb", "a number"), ("\tTRUE\t/\tFALSE\t0\ta\tb", "is not a host"),
+        ("x.org\tTRUE\tx\tFALSE\t0\ta\tb", "does not begin with '/'"), ("x.org\tTRUE\t/\tFALSE\t0\ta\tb;c", "semicolon"),
+        ("com\tTRUE\t/\tFALSE\t0\ta\tb", "public suffix"),
+    ])
+    func otherLinesAreReported(line: String, problem: String) {
+        let (cookies, problems) = NetscapeCookieFile.parse(Array((line + "\nx.org\tFALSE\t/\tFALSE\t0\tgood\t1\n").utf8), now: now)
+        #expect(cookies.map(\.name) == ["good"] && problems.count == 1 && "\(problems)".contains(problem), "\(problems)")
+    }
+
+    @Test func whatIsWrittenIsReadAgain() throws {
+        let jar = Jar()
+        try jar.set("a=1; Domain=example.com; Max-Age=1000", "https://www.example.com/x/y")
+        try jar.set("b=2; Secure; HttpOnly; Path=/z", "https://www.example.com/")
+        try jar.set("c=é", "https://127.0.0.1/")
+        try jar.set("p=1; Secure; Partitioned", "https://www.example.com/")
+        try jar.set("nameless", "https://www.example.com/")
+        let written = jar.storage.cookies
+        let (read, problems) = NetscapeCookieFile.parse(NetscapeCookieFile.bytes(of: written), now: now)
+        #expect(problems.isEmpty && read.map(\.identity) == written.prefix(3).map(\.identity))
+        for (a, b) in zip(read, written) {
+            #expect(a.valueBytes == b.valueBytes && a.isSecure == b.isSecure && a.isHTTPOnly == b.isHTTPOnly && a.expiry == b.expiry)
+        }
+    }
+}
