@@ -15,6 +15,16 @@ extension HTTPChallenge {
         }
     }
 
+    /// Parses the parameters of the `Authentication-Info` field of a response (RFC 9110 §11.6.3).
+    ///
+    /// - Returns: `nil` without the field.
+    package static func information(in fields: HTTPFields) -> HTTPChallenge? {
+        guard let name = HTTPField.Name("Authentication-Info"), let field = fields[fields: name].first else { return nil }
+        // The parameters are those of a challenge, without its scheme.
+        let value = unsafe Array("info ".utf8) + field.withUnsafeBytesOfValue { unsafe Array($0) }
+        return parse(value.span).first
+    }
+
     static func parse(_ value: Span<UInt8>) -> [HTTPChallenge] {
         var scanner = ChallengeScanner()
         scanner.scan(value)

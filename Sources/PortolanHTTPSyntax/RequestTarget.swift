@@ -31,6 +31,12 @@ package enum RequestTarget: Equatable {
         return url.port.map { "\(host):\($0)" } ?? String(host)
     }
 
+    /// The target as the request line has it.
+    package var text: String {
+        let bytes = [UInt8](capacity: byteCount) { output in write(to: &output) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     var byteCount: Int {
         switch self {
         case .origin(let path, let query): Self.byteCount(path, query)

@@ -34,6 +34,7 @@ package enum TestServer: String, CaseIterable, Sendable {
     case apacheClientRequired = "apache.clientRequired"
     case squidOpen = "squid.open"
     case squidLocked = "squid.locked"
+    case squidDigest = "squid.digest"
     case socksOpen = "socks.open"
     case socksLocked = "socks.locked"
     case tftp = "tftp.server"

@@ -97,6 +97,16 @@ import Testing
         }
     }
 
+    @Test func squidWantsDigest() throws {
+        let servers = try TestServers.shared
+        let proxy = try ["-x", servers.url(.squidDigest, "", host: "127.0.0.1"), "--noproxy", ""]
+        let url = try servers.url(.nginxHTTP, "/hello.txt")
+        for (options, isAccepted) in [(["--proxy-digest"], true), (["--proxy-basic"], false)] {
+            let outcome = try Curl.run([url, "-f", "-U", "\(servers.user):\(servers.password)"] + options + proxy)
+            #expect((outcome.output == "Hello\n") == isAccepted)
+        }
+    }
+
     @Test func squidLogsItsRequests() async throws {
         let servers = try TestServers.shared
         let url = try servers.url(.nginxHTTP, "/hello.txt?logged", host: "127.0.0.1")

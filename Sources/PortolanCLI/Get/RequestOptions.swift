@@ -3,6 +3,7 @@
 import ArgumentParser
 import HTTPTypes
 import Portolan
+import PortolanCore
 
 /// Options for the request.
 struct RequestOptions: ParsableArguments {
@@ -39,9 +40,26 @@ struct RequestOptions: ParsableArguments {
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
-            "The user name and password for the URL's server (scheme, host and port), if it asks for them.",
+            "The user name and password for the URL's server (scheme, host and port). Over HTTP they are sent with the first request, by Basic.",
             valueName: "user:password"))
     var user: String?
+
+    @Flag(
+        name: .customLong("anyauth"),
+        help: "With -u, or a user in the URL: wait until the server asks, and use the strongest scheme that it offers.")
+    var waitsForChallenge = false
+
+    @Flag(name: .customLong("digest"), help: "With -u, or a user in the URL: wait until the server asks, and use Digest only.")
+    var usesDigest = false
+
+    /// Accepted for compatibility with curl: the default.
+    @Flag(name: .customLong("basic"), help: .hidden)
+    var usesBasic = false
+
+    @Option(
+        name: .customLong("oauth2-bearer"), parsing: .unconditional,
+        help: ArgumentHelp("Send this token to the URL's server (RFC 6750).", valueName: "token"))
+    var bearerToken: String?
 
     @Option(name: .customLong("max-redirects"), help: ArgumentHelp("Follow at most this many redirects.", valueName: "n"))
     var redirectLimit = 20
@@ -122,9 +140,25 @@ struct RequestOptions: ParsableArguments {
             request[DisablesContentDecoding.self] = true
             if request.isHTTP, !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "gzip, deflate" }
         }
+        try authorize(&request)
         leaveOutFields(of: &request)
         request.timeouts.total = timeLimit?.duration
         return request
+    }
+
+    private var authentication: PasswordAnswer.Method { usesDigest ? .digest : waitsForChallenge ? .any : .basic }
+
+    /// Adds what is sent without a challenge, unless `-H` does.
+    private func authorize(_ request: inout Request) throws(Failure) {
+        guard request.isHTTP, !request.fields.contains(.authorization) else { return }
+        if let bearerToken {
+            do throws(LoadError) { try request.setBearerToken(bearerToken) } catch {
+                throw Failure(.usage, "--oauth2-bearer: the token contains a character that no header may contain")
+            }
+        } else if authentication == .basic, let (user, password) = user.map(PasswordAnswer.parts) ?? request.url.userAndPassword {
+            // `try?` because what Basic can't carry is reported when the server asks for it.
+            try? request.setBasicAuthorization(user: user, password: password)
+        }
     }
 
     /// Removes fields that the command added and the user does not want to send.
@@ -135,7 +169,14 @@ struct RequestOptions: ParsableArguments {
     /// - Returns: The credentials of `-u`; `nil` without `-u`, and if `-H` leaves out `Authorization`.
     func passwords(for url: URLRecord) -> PasswordAnswer? {
         guard !omissions.contains(.authorization) else { return nil }
-        return user.map { PasswordAnswer(argument: $0, for: .origin(url)) }
+        return user.map { PasswordAnswer(argument: $0, for: .origin(url), by: authentication) }
+    }
+}
+
+extension URLRecord {
+    /// The user information, decoded; `nil` without one.
+    fileprivate var userAndPassword: (user: String, password: String)? {
+        hasCredentials ? (PercentEncoding.decode(username), PercentEncoding.decode(password)) : nil
     }
 }
 

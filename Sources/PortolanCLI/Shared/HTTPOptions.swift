@@ -59,6 +59,16 @@ struct HTTPOptions: ParsableArguments {
         help: ArgumentHelp("The user name and password for a proxy that asks for them.", valueName: "user:password"))
     var proxyUser: String?
 
+    @Flag(name: .customLong("proxy-anyauth"), help: "With -U: wait until the proxy asks, and use the strongest scheme that it offers.")
+    var waitsForProxy = false
+
+    @Flag(name: .customLong("proxy-digest"), help: "With -U: wait until the proxy asks, and use Digest only.")
+    var usesProxyDigest = false
+
+    /// Accepted for compatibility with curl: the default.
+    @Flag(name: .customLong("proxy-basic"), help: .hidden)
+    var usesProxyBasic = false
+
     func validate() throws {
         if certificate == nil, key != nil || passphrase != nil {
             throw ValidationError("--key and --pass need --cert; name the certificate with it")
@@ -71,8 +81,10 @@ struct HTTPOptions: ParsableArguments {
     }
 
     var proxyPasswords: PasswordAnswer? {
-        proxyUser.map { PasswordAnswer(argument: $0, for: .proxy) }
+        proxyUser.map { PasswordAnswer(argument: $0, for: .proxy, by: proxyMethod) }
     }
+
+    private var proxyMethod: PasswordAnswer.Method { usesProxyDigest ? .digest : waitsForProxy ? .any : .basic }
 
     /// Returns the configuration. Files are read when the first secure connection is opened.
     ///
@@ -88,6 +100,10 @@ struct HTTPOptions: ParsableArguments {
         }
         if trustsEveryServer { configuration.tls.verification = .none }
         if let policy = proxyPolicy { configuration.proxies = policy }
+        if let proxyUser, proxyMethod == .basic {
+            let (user, password) = PasswordAnswer.parts(of: proxyUser)
+            configuration.proxies.sendCredential(user: user, password: password)
+        }
         return configuration
     }
 

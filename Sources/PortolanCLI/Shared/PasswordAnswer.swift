@@ -34,13 +34,24 @@ final class PasswordAnswer: Sendable {
         case proxy
     }
 
+    /// When credentials are sent, as in curl.
+    enum Method: Equatable {
+        /// With the first request over HTTP, by Basic.
+        case basic
+        /// After a challenge, by the strongest scheme.
+        case any
+        /// After a challenge, by Digest only.
+        case digest
+    }
+
     private let credential: Credential
     private let audience: Audience
+    private let method: Method
     private let state = Mutex(State())
 
-    init(user: String, password: String, for audience: Audience) {
+    init(user: String, password: String, for audience: Audience, by method: Method = .any) {
         credential = .password(user: user, password: password)
-        self.audience = audience
+        (self.audience, self.method) = (audience, method)
     }
 
     convenience init(user: String, password: String, for url: URLRecord) {
@@ -48,9 +59,14 @@ final class PasswordAnswer: Sendable {
     }
 
     /// - Parameter argument: `user:password`; without a colon the password is empty.
-    convenience init(argument: String, for audience: Audience) {
+    convenience init(argument: String, for audience: Audience, by method: Method = .any) {
+        let (user, password) = Self.parts(of: argument)
+        self.init(user: user, password: password, for: audience, by: method)
+    }
+
+    static func parts(of argument: String) -> (user: String, password: String) {
         let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        self.init(user: String(parts[0]), password: parts.count > 1 ? String(parts[1]) : "", for: audience)
+        return (String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
     }
 
     func noteRedirect() {
@@ -61,8 +77,11 @@ final class PasswordAnswer: Sendable {
     func evaluate(_ challenge: AuthenticationChallenge) -> Verdict {
         let space = challenge.protectionSpace
         return state.withLock { state in
-            guard case .password = space.kind, isMeant(for: space, state) else { return .leftAlone }
+            guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .leftAlone }
+            if method == .digest, scheme == "basic" { return .leftAlone }
             let earlier = state.answers[space, default: 0]
+            // It was sent with the request.
+            if method == .basic, earlier == 0, challenge.previousFailureCount > 0 { return .refused }
             guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
             state.answers[space] = earlier + 1
             return .answered

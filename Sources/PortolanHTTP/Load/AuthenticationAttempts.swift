@@ -26,7 +26,7 @@ struct AuthenticationAttempts {
     }
 
     enum Decision {
-        case use(PasswordCredential, Side)
+        case use(Authorization, Side)
         case ask(Challenge)
         /// The caller receives the response, or the error, that led to the challenge.
         case giveUp
@@ -38,9 +38,11 @@ struct AuthenticationAttempts {
     /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, whatever it claims.
     private let proxyResponds: Bool
 
-    init(to key: ConnectionKey) {
+    /// - Parameter credential: what the first request sends to the origin.
+    init(to key: ConnectionKey, sending credential: PasswordCredential? = nil) {
         origin = AuthenticationDialogue(
-            with: .init(protocolName: key.isSecure ? "https" : "http", host: key.urlHost, port: key.port, isProxy: false))
+            with: .init(protocolName: key.isSecure ? "https" : "http", host: key.urlHost, port: key.port, isProxy: false),
+            sending: credential)
         proxy = key.proxy.map { proxy in
             AuthenticationDialogue(
                 with: .init(protocolName: proxy.scheme, host: proxy.urlHost, port: proxy.port, isProxy: true), sending: proxy.credential)
@@ -48,31 +50,39 @@ struct AuthenticationAttempts {
         proxyResponds = key.usesAbsoluteForm
     }
 
-    /// The challenge that a response leads to; `nil` if the caller receives the response as it is.
+    /// What a response with a challenge leads to; `nil` if the caller receives the response as it is.
     ///
-    /// A 407 from an origin leads to none, because an origin must not obtain the proxy's password.
+    /// A 407 from an origin leads to nothing, because an origin must not obtain the proxy's password.
     ///
     /// RFC 9110 §15.5.2, §15.5.8
-    mutating func challenge(for head: ResponseHead) -> Challenge? {
+    mutating func challenge(for head: ResponseHead) -> Decision? {
         switch head.status {
-        case 401:
-            return origin.challenge(AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)).map {
-                Challenge(side: .origin, inner: $0)
-            }
-        case 407 where proxyResponds: return challenge(of: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
+        case 401: return decision(origin.challenge(AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)), by: .origin)
+        case 407 where proxyResponds: return challenge(by: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
         default: return nil
         }
     }
 
-    /// The challenge for a connection that failed because the proxy requires authentication.
-    mutating func challenge(for error: LoadError) -> Challenge? {
-        guard let tunnel = error.cause as? ProxyChallenge, var challenge = challenge(of: tunnel.offers) else { return nil }
-        challenge.connectionFailure = error.code
-        return challenge
+    /// What a connection that failed because the proxy requires authentication leads to.
+    mutating func challenge(for error: LoadError) -> Decision? {
+        guard let tunnel = error.cause as? ProxyChallenge else { return nil }
+        return challenge(by: tunnel.offers, connectionFailure: error.code)
     }
 
-    private mutating func challenge(of offers: [AuthenticationOffer]) -> Challenge? {
-        proxy?.challenge(offers).map { Challenge(side: .proxy, inner: $0) }
+    private mutating func challenge(by offers: [AuthenticationOffer], connectionFailure: LoadError.Code? = nil) -> Decision? {
+        decision(proxy?.challenge(offers), by: .proxy, connectionFailure)
+    }
+
+    private func decision(
+        _ decision: AuthenticationDialogue.Decision?, by side: Side, _ connectionFailure: LoadError.Code? = nil
+    ) -> Decision? {
+        switch decision {
+        case .use(let authorization): .use(authorization, side)
+        case .ask(let inner): .ask(Challenge(side: side, inner: inner, connectionFailure: connectionFailure))
+        case .giveUp: .giveUp
+        case .fail(let error): .fail(error)
+        case nil: nil
+        }
     }
 
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
@@ -81,13 +91,7 @@ struct AuthenticationAttempts {
             case .origin: origin.decide(answer, on: challenge.inner)
             case .proxy: proxy?.decide(answer, on: challenge.inner)
             }
-        switch decision {
-        case .use(let credential): return .use(credential, challenge.side)
-        case .ask(let next):
-            return .ask(Challenge(side: challenge.side, inner: next, connectionFailure: challenge.connectionFailure))
-        case .giveUp, nil: return .giveUp
-        case .fail(let error): return .fail(error)
-        }
+        return self.decision(decision, by: challenge.side, challenge.connectionFailure) ?? .giveUp
     }
 }
 

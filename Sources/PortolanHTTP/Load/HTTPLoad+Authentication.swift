@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanHTTPSyntax
 import PortolanTransport
 
 extension HTTPLoad {
@@ -21,9 +22,14 @@ extension HTTPLoad {
         case .deciding, .awaitingProxyCredential: break
         case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: return
         }
-        switch authentication.decide(answer, on: challenge) {
-        case .use(let credential, let side): use(credential, for: side)
-        case .ask(let next): ask(next)
+        carryOut(authentication.decide(answer, on: challenge))
+    }
+
+    /// What follows a response, or a failed connection, with a challenge.
+    func carryOut(_ decision: AuthenticationAttempts.Decision) {
+        switch decision {
+        case .use(let authorization, let side): use(authorization, for: side)
+        case .ask(let challenge): ask(challenge)
         case .giveUp: goOnWithout()
         case .fail(let error):
             leaveCarrier()
@@ -31,19 +37,16 @@ extension HTTPLoad {
         }
     }
 
-    private func use(_ credential: PasswordCredential, for side: AuthenticationAttempts.Side) {
-        do throws(LoadError) {
-            switch side {
-            case .origin:
-                request.fields[.authorization] = try credential.basicValue()
-            case .proxy:
-                // The key changes, so that loads that gave another credential, or none, do not share a connection with
-                // this one.
-                key.proxy?.credential = credential
-            }
-        } catch {
-            leaveCarrier()
-            return fail(error)
+    private func use(_ authorization: Authorization, for side: AuthenticationAttempts.Side) {
+        switch side {
+        case .origin:
+            self.authorization = authorization
+            // Basic is the same for all requests to the origin, and so for those that redirects lead to.
+            if case .basic = authorization.offer { request.fields[.authorization] = try? authorization.credential.basicValue() }
+        case .proxy:
+            // The key changes, so that loads that gave another credential, or none, do not share a connection with
+            // this one.
+            key.proxy?.authorize(by: authorization)
         }
         if case .deciding(_, let received) = state { client.willResend(after: received.response) }
         // The client may have stopped the load in that call.
@@ -51,6 +54,17 @@ extension HTTPLoad {
         leaveCarrier()
         request = client.requestToResend(request)
         sendAgain()
+    }
+
+    /// Carries out what needs no answer of the caller, unless the load has ended in the meantime.
+    func decide(_ decision: AuthenticationAttempts.Decision) {
+        if case .deciding = state { carryOut(decision) }
+    }
+
+    /// Whether the server knows the password, if it claims so.
+    func checkProof(of received: ReceivedResponse) throws(LoadError) {
+        guard let proof, let information = HTTPChallenge.information(in: received.head.fields) else { return }
+        try proof.check(information, host: key.host)
     }
 
     private func goOnWithout() {

@@ -70,9 +70,9 @@ extension HTTPLoad: ConnectionRequester {
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
         endWait()
-        guard let challenge = authentication.challenge(for: error) else { return fail(error.withoutProxyChallenge) }
+        guard let decision = authentication.challenge(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .awaitingProxyCredential(error)
-        ask(challenge)
+        carryOut(decision)
     }
 
     func didReach(_ step: LoadStep) {

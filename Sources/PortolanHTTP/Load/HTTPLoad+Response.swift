@@ -42,10 +42,15 @@ extension HTTPLoad: HTTPTransaction {
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
             return retryWithoutExpectation(received, from: stream)
         }
-        if head.status == 401 || head.status == 407, let challenge = authentication.challenge(for: head) {
+        if head.status == 401 || head.status == 407, let decision = authentication.challenge(for: head) {
             state = .deciding(stream, received)
-            ask(challenge)
+            if case .ask(let challenge) = decision { ask(challenge) } else { shard.loop.execute { [self] in decide(decision) } }
             return .pause
+        }
+        do throws(LoadError) { try checkProof(of: received) } catch {
+            client.didTransfer(stream.report)
+            fail(error)
+            return .stopped
         }
         if let successor = request.redirected(by: received.response) {
             state = .deciding(stream, received)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import PortolanCoding
 import PortolanCore
 import PortolanHTTPSyntax
@@ -47,7 +48,12 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private(set) var preparedRequest: PreparedRequest
     private(set) var upload: RequestBodyWriter?
     var sentBytes: Int64 = 0
-    lazy var authentication = AuthenticationAttempts(to: key)
+    lazy var authentication = AuthenticationAttempts(
+        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)))
+    /// What answers the origin's challenge.
+    var authorization: Authorization?
+    /// What the response has to prove, if it says so.
+    private(set) var proof: Authorization.Proof?
     var resends = ResendPolicy()
     /// Whether the body may wait for a `100 (Continue)`. False after a server has refused that.
     var mayExpect = true
@@ -75,7 +81,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         self.pools = pools
         shard = pools.shard(for: key)
         preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
-        try preparedRequest.authorize(toProxyOf: key)
+        try preparedRequest.authorize(toProxyOf: key, sending: request.body)
     }
 
     init(_ request: Request, client: any ProtocolClient, template: RequestTemplate, pools: HTTPConnectionPools) {
@@ -207,7 +213,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private func send() {
         do throws(LoadError) {
             preparedRequest = try PreparedRequest(request, configuration: configuration, mayExpect: mayExpect)
-            try preparedRequest.authorize(toProxyOf: key)
+            try preparedRequest.authorize(toProxyOf: key, sending: request.body)
+            proof = try authorization.flatMap { authorization throws(LoadError) in
+                try preparedRequest.authorize(by: authorization, sending: request.body)
+            }
             if upload == nil, let body = request.body { upload = try RequestBodyWriter(body) }
         } catch {
             return fail(error)

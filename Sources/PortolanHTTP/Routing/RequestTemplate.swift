@@ -24,7 +24,7 @@ final class RequestTemplate: Sendable {
         key = try ConnectionKey(request, proxies: pools.proxies)
         shard = pools.shard(for: key)
         var preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
-        try preparedRequest.authorize(toProxyOf: key)
+        try preparedRequest.authorize(toProxyOf: key, sending: nil)
         fields = preparedRequest.fields
         lines = try RequestHeadWriter.lines(of: fields)
     }

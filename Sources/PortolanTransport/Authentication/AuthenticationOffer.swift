@@ -8,25 +8,36 @@ import PortolanHTTPSyntax
 package enum AuthenticationOffer: Hashable, Sendable {
     /// RFC 7617
     case basic(realm: String?)
+    /// RFC 7616
+    case digest(DigestChallenge)
     /// User name and password of SOCKS5 (RFC 1929).
     case socks
 
-    /// `nil` for a scheme that is not known here.
+    /// `nil` for a challenge that can't be answered here.
     init?(_ challenge: HTTPChallenge) {
         switch challenge.scheme {
         case "basic": self = .basic(realm: challenge["realm"])
-        default: return nil
+        default:
+            guard let digest = DigestChallenge(challenge) else { return nil }
+            self = .digest(digest)
         }
     }
 
-    /// The offers of known schemes in the fields of a response, in their order.
+    /// The offers in the fields of a response, the strongest first, and only the strongest for each scheme and realm.
+    ///
+    /// RFC 7616 §3.7
     package static func all(in name: HTTPField.Name, of fields: HTTPFields) -> [AuthenticationOffer] {
-        HTTPChallenge.parse(name, of: fields).compactMap(AuthenticationOffer.init)
+        let offers = HTTPChallenge.parse(name, of: fields).compactMap(AuthenticationOffer.init)
+        // Sorted by strength and place, because Swift does not promise that a sort is stable.
+        let sorted = offers.enumerated().sorted { ($1.element.strength, $0.offset) < ($0.element.strength, $1.offset) }.map(\.element)
+        var spaces: Set<Space> = []
+        return sorted.filter { spaces.insert($0.space).inserted }
     }
 
     package var realm: String? {
         switch self {
         case .basic(let realm): realm
+        case .digest(let challenge): challenge.realm
         case .socks: nil
         }
     }
@@ -35,14 +46,37 @@ package enum AuthenticationOffer: Hashable, Sendable {
     package var scheme: String {
         switch self {
         case .basic: "basic"
+        case .digest: "digest"
         case .socks: ""
         }
     }
+
+    /// How well the scheme protects the password, compared with others.
+    package var strength: Int {
+        switch self {
+        case .basic, .socks: 0
+        case .digest(let challenge): challenge.algorithm.function.rawValue + 1
+        }
+    }
+
+    /// Where a credential is valid at the peer.
+    package struct Space: Hashable, Sendable {
+        private let scheme: String
+        private let realm: String?
+
+        fileprivate init(_ offer: AuthenticationOffer) { (scheme, realm) = (offer.scheme, offer.realm) }
+    }
+
+    package var space: Space { Space(self) }
+
+    /// Whether the peer refused only the age of the nonce that it was sent.
+    package var isStale: Bool { if case .digest(let challenge) = self { challenge.isStale } else { false } }
 
     /// Throws if the credential can't be sent with this scheme.
     package func check(_ credential: PasswordCredential) throws(LoadError) {
         switch self {
         case .basic: _ = try credential.basicValue()
+        case .digest: break
         case .socks: _ = try credential.socksMessage()
         }
     }

@@ -8,7 +8,7 @@ package struct PasswordCredential: Hashable, Sendable {
     let user: String
     let password: String
 
-    init(user: String, password: String) {
+    package init(user: String, password: String) {
         self.user = user
         self.password = password
     }
@@ -17,6 +17,15 @@ package struct PasswordCredential: Hashable, Sendable {
     package init?(_ credential: Credential) {
         guard case .password(let user, let password) = credential else { return nil }
         self.init(user: user, password: password)
+    }
+
+    /// The credential in the value of a field, if it is one of Basic.
+    package init?(basicValue: String) {
+        let parts = basicValue.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "basic", let bytes = Data(base64Encoded: String(parts[1])),
+            let text = String(validating: bytes, as: UTF8.self), let colon = text.firstIndex(of: ":")
+        else { return nil }
+        self.init(user: String(text[..<colon]), password: String(text[text.index(after: colon)...]))
     }
 
     /// The value of `Authorization` or `Proxy-Authorization` for the Basic scheme. The value is always in UTF-8,

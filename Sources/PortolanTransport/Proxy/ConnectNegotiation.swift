@@ -21,7 +21,11 @@ struct ConnectNegotiation: TunnelNegotiation {
     init(to target: String, through proxy: Proxy, userAgent: String?, limits: HTTPLimits) throws(LoadError) {
         var fields: HTTPFields = [RequestFields.hostName: target]
         if let userAgent, userAgent.utf8.allSatisfy(\.isFieldOctet) { fields[.userAgent] = userAgent }
-        if let credential = proxy.credential { fields[.proxyAuthorization] = try credential.basicValue() }
+        if let authorization = proxy.authorization {
+            fields[.proxyAuthorization] = try authorization.value(
+                method: "CONNECT", target: target, contents: { () throws(LoadError) in [] }
+            ).value
+        }
         greeting = try RequestHeadWriter(method: .connect, target: .authority(target), fields: fields).bytes()
         self.proxy = proxy
         self.target = target

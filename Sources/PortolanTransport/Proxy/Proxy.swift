@@ -21,6 +21,19 @@ package struct Proxy: Hashable, Sendable {
     package let port: Int
     /// The credential that is sent without a challenge.
     package var credential: PasswordCredential?
+    /// The challenge that the credential answers, if the proxy wants Digest; without one it is sent by Basic.
+    package var digest: DigestChallenge?
+
+    /// What makes the `Proxy-Authorization` field.
+    package var authorization: Authorization? {
+        credential.map { Authorization($0, for: digest.map(AuthenticationOffer.digest) ?? .basic(realm: nil)) }
+    }
+
+    /// - Parameter authorization: what answers the proxy's challenge.
+    package mutating func authorize(by authorization: Authorization) {
+        credential = authorization.credential
+        digest = if case .digest(let challenge) = authorization.offer { challenge } else { nil }
+    }
 
     /// Host and port, as in a URL.
     var authority: String { "\(urlHost):\(port)" }

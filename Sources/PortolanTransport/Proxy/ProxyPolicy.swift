@@ -17,6 +17,8 @@ public struct ProxyPolicy: Sendable, Hashable {
     }
 
     let source: Source
+    /// What proxies without a user in their URL get, by Basic and without a challenge.
+    var credential: PasswordCredential?
 
     /// Connects to the origin without a proxy, whatever the environment says.
     public static let direct = Self(source: .none)
@@ -40,6 +42,13 @@ public struct ProxyPolicy: Sendable, Hashable {
     ///     with a port matches no host, as with curl.
     public static func proxy(_ url: String, except exceptions: String = "") -> Self {
         Self(source: .named(url, except: exceptions))
+    }
+}
+
+extension ProxyPolicy {
+    /// Sends a user name and a password to proxies without a user in their URL, as if they were in it.
+    package mutating func sendCredential(user: String, password: String) {
+        credential = PasswordCredential(user: user, password: password)
     }
 }
 

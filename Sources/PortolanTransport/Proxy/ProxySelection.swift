@@ -30,10 +30,12 @@ package struct ProxySelection: Sendable {
     private let plain: Choice
     private let secure: Choice
     private let exceptions: ProxyExceptions
+    private let credential: PasswordCredential?
 
     /// - Parameter variable: reads the environment; returns `nil` for a variable that is not set. Called only if the
     ///   policy uses the environment.
     package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { Variables[$0] }) {
+        credential = policy.credential
         switch policy.source {
         case .none:
             (plain, secure, exceptions) = (.direct, .direct, ProxyExceptions(parsing: ""))
@@ -68,6 +70,8 @@ package struct ProxySelection: Sendable {
         let choice = request.url.scheme == "https" ? secure : plain
         if case .direct = choice { return nil }
         guard let host = request.url.host, !exceptions.contains(host) else { return nil }
-        return try choice.get()
+        var proxy = try choice.get()
+        if proxy?.credential == nil { proxy?.credential = credential }
+        return proxy
     }
 }

@@ -17,12 +17,13 @@ struct AuthenticationDialogueTests {
     private static func ask(_ dialogue: inout AuthenticationDialogue, _ offers: [AuthenticationOffer]) throws
         -> AuthenticationDialogue.Challenge
     {
-        let challenge = dialogue.challenge(offers)
-        return try #require(challenge)
+        let decision = dialogue.challenge(offers)
+        guard case .ask(let challenge)? = decision else { throw Unasked() }
+        return challenge
     }
 
     private func used(_ decision: AuthenticationDialogue.Decision) -> PasswordCredential? {
-        if case .use(let credential) = decision { credential } else { nil }
+        if case .use(let authorization) = decision { authorization.credential } else { nil }
     }
 
     private func error(_ decision: AuthenticationDialogue.Decision) -> LoadError? {
@@ -121,5 +122,65 @@ struct AuthenticationDialogueTests {
         let challenge = dialogue.challenge([])
         #expect(challenge == nil)
         #expect(AuthenticationOffer(HTTPChallenge(scheme: "digest")) == nil)
+    }
+
+    private struct Unasked: Error {}
+
+    private func isGivenUp(_ decision: AuthenticationDialogue.Decision?) -> Bool { decision == nil }
+
+    private static func digest(_ parameters: String) -> AuthenticationOffer? {
+        HTTPChallenge.parse(Array("Digest realm=\"r\", \(parameters)".utf8).span).first.flatMap(AuthenticationOffer.init)
+    }
+
+    @Test func staleNonceIsRenewedWithoutAskingAgain() throws {
+        var dialogue = AuthenticationDialogue(with: Self.peer)
+        let old = try #require(Self.digest("nonce=1"))
+        let fresh = try #require(Self.digest("nonce=2, stale=TRUE"))
+        _ = dialogue.decide(.use(ann), on: try Self.ask(&dialogue, [old]))
+        guard case .use(let authorization)? = dialogue.challenge([fresh]) else { throw Unasked() }
+        #expect(authorization.offer == fresh && authorization.credential == PasswordCredential(ann))
+        // A nonce that is refused for another reason is a wrong password.
+        #expect(try Self.ask(&dialogue, [try #require(Self.digest("nonce=3"))]).failureCount == 1)
+    }
+
+    @Test func peerThatAlwaysWantsAnotherNonceIsGivenUp() throws {
+        var dialogue = AuthenticationDialogue(with: Self.peer)
+        _ = dialogue.decide(.use(ann), on: try Self.ask(&dialogue, [try #require(Self.digest("nonce=0"))]))
+        var count = 0
+        while case .use? = dialogue.challenge([try #require(Self.digest("nonce=\(count), stale=true"))]) { count += 1 }
+        #expect(count == AuthenticationDialogue.credentialLimit - 1)
+    }
+
+    @Test func staleNonceBeforeACredentialAsks() throws {
+        var dialogue = AuthenticationDialogue(with: Self.peer)
+        #expect(try Self.ask(&dialogue, [try #require(Self.digest("nonce=1, stale=true"))]).failureCount == 0)
+    }
+
+    /// Somebody who can answer in the server's place must not get the password by Basic.
+    @Test func weakerSchemeIsNotUsedAfterAStrongOne() throws {
+        var dialogue = AuthenticationDialogue(with: Self.peer)
+        let strong = try #require(Self.digest("nonce=1, algorithm=SHA-256"))
+        _ = dialogue.decide(.use(ann), on: try Self.ask(&dialogue, [strong, realmA]))
+        #expect(isGivenUp(dialogue.challenge([realmA])))
+        #expect(isGivenUp(dialogue.challenge([try #require(Self.digest("nonce=1"))])))
+    }
+
+    @Test func rejectedDigestMovesOnToBasic() throws {
+        var dialogue = AuthenticationDialogue(with: Self.peer)
+        let first = try Self.ask(&dialogue, [try #require(Self.digest("nonce=1")), realmA])
+        #expect(first.space.kind == .password(scheme: "digest") && first.space.realm == "r")
+        guard case .ask(let second) = dialogue.decide(.rejectProtectionSpace, on: first) else { throw Unasked() }
+        #expect(second.space.kind == .password(scheme: "basic"))
+    }
+
+    /// Basic, sent unasked, is no wrong password where the peer wants Digest.
+    @Test func credentialSentInAdvanceIsUsedForDigest() throws {
+        let digest = try #require(Self.digest("nonce=1"))
+        var dialogue = AuthenticationDialogue(with: Self.peer, sending: PasswordCredential(ann))
+        guard case .use(let authorization)? = dialogue.challenge([digest]) else { throw Unasked() }
+        #expect(authorization.offer == digest)
+        #expect(try Self.ask(&dialogue, [digest]).failureCount == 1)
+        var refused = AuthenticationDialogue(with: Self.peer, sending: PasswordCredential(ann))
+        #expect(try Self.ask(&refused, [digest, realmA]).failureCount == 1)
     }
 }

@@ -83,7 +83,7 @@ struct AuthenticationLoadTests {
 
     @Test(arguments: [
         "HTTP/1.1 401 Who\r\nContent-Length: 2\r\n\r\nno",
-        "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\nContent-Length: 2\r\n\r\nno",
+        "HTTP/1.1 401 Who\r\nWWW-Authenticate: SCRAM-SHA-256 realm=\"r\"\r\nWWW-Authenticate: Digest realm=\"r\"\r\nContent-Length: 2\r\n\r\nno",
         "HTTP/1.1 401 Who\r\nWWW-Authenticate: \"\r\nContent-Length: 2\r\n\r\nno",
         "HTTP/1.1 401 Who\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno",
     ])
@@ -96,7 +96,7 @@ struct AuthenticationLoadTests {
 
     @Test func supportedSchemeIsFoundAfterUnsupportedOnes() async throws {
         let refusal =
-            "HTTP/1.1 401 Who\r\nWWW-Authenticate: Negotiate\r\nWWW-Authenticate: Digest realm=\"a, Basic realm=b\", nonce=\"n\", Basic realm=\"c\"\r\n"
+            "HTTP/1.1 401 Who\r\nWWW-Authenticate: Negotiate\r\nWWW-Authenticate: Mutual realm=\"a, Basic realm=b\", nonce=\"n\", Basic realm=\"c\"\r\n"
             + "Content-Length: 0\r\n\r\n"
         let server = try Self.server(refusal, Self.success)
         let delegate = AnsweringDelegate(passwords: "p1")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""squid: a forward proxy that anybody may use, and one for those who know the password."""
+"""squid: a forward proxy that anybody may use, and two for those who know the password, by Basic and by Digest."""
 
+import hashlib
 import os
 import pathlib
 import shutil
@@ -10,8 +11,7 @@ from .group import Server
 from .place import UNPACKED, Missing
 
 CONFIGURATION = """
-http_port 127.0.0.1:{open}
-http_port 127.0.0.1:{locked} name=locked
+{ports}
 visible_hostname portolan.test
 pid_filename none
 cache deny all
@@ -31,14 +31,24 @@ mime_table {share}/mime.conf
 icon_directory {share}/icons
 error_directory {share}-langpack/templates
 err_page_stylesheet {folder}/none.css
-auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
-auth_param basic realm Strait
-auth_param basic children 2 startup=1 queue-size=64
+{authentication}
 acl known proxy_auth REQUIRED
 acl at_locked myportname locked
 http_access deny at_locked !known
 http_access allow all
 workers 1
+"""
+BASIC = """
+auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
+auth_param basic realm Strait
+auth_param basic children 2 startup=1 queue-size=64
+"""
+# Squid takes each nonce three times only, so that clients have to renew it.
+DIGEST = """
+auth_param digest program {helpers}/digest_file_auth -c {folder}/users
+auth_param digest realm Narrows
+auth_param digest children 2 startup=1 queue-size=64
+auth_param digest nonce_max_count 3
 """
 
 
@@ -52,16 +62,28 @@ def servers(spot):
     helpers, share = root / "usr/lib/squid", root / "usr/share/squid"
     if not helpers.exists() or not share.exists():
         raise Missing(f"squid's files are not below {root}/usr: run scripts/packages.sh test")
-    (folder / "users").write_text("ishmael:" + crypted("call-me") + "\n")
-    (folder / "none.css").write_text("")
-    (folder / "access.log").touch()
-    ports = {name: spot.endpoint(f"squid.{name}", "http") for name in ["open", "locked"]}
-    (folder / "squid.conf").write_text(CONFIGURATION.format(folder=folder, helpers=helpers, share=share, **ports))
+    ports = {name: spot.endpoint(f"squid.{name}", "http") for name in ["open", "locked", "digest"]}
     spot.files["squid.log"] = folder / "access.log"
-    for name in ["access.log", "users", "squid.conf"]:
-        (folder / name).chmod(0o666)
-    command = [program, "-N", "-f", folder / "squid.conf"]
-    return [Server("squid", command, list(ports.values()), folder / "output.log", unprivileged=True, later_log=folder / "cache.log")]
+
+    def server(name, folder, lines, authentication, users, ports):
+        (folder / "users").write_text(users + "\n")
+        (folder / "none.css").write_text("")
+        (folder / "access.log").touch()
+        values = dict(folder=folder, helpers=helpers, share=share)
+        (folder / "squid.conf").write_text(CONFIGURATION.format(ports=lines, authentication=authentication.format(**values), **values))
+        for file in ["access.log", "users", "squid.conf"]:
+            (folder / file).chmod(0o666)
+        command = [program, "-N", "-f", folder / "squid.conf"]
+        return Server(name, command, ports, folder / "output.log", unprivileged=True, later_log=folder / "cache.log")
+
+    other = spot.folder_for("squid-digest")
+    secret = hashlib.md5(b"ishmael:Narrows:call-me").hexdigest()
+    return [
+        server("squid", folder, "http_port 127.0.0.1:{open}\nhttp_port 127.0.0.1:{locked} name=locked".format(**ports), BASIC,
+               "ishmael:" + crypted("call-me"), [ports["open"], ports["locked"]]),
+        server("squid-digest", other, "http_port 127.0.0.1:{digest} name=locked".format(**ports), DIGEST,
+               f"ishmael:Narrows:{secret}", [ports["digest"]]),
+    ]
 
 
 def copy(root, folder):

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+package import PortolanHTTPSyntax
+
+/// A credential, and the challenge that it answers: what makes the `Authorization` or `Proxy-Authorization` field of
+/// each request.
+package struct Authorization: Hashable, Sendable {
+    package let credential: PasswordCredential
+    package let offer: AuthenticationOffer
+
+    package init(_ credential: PasswordCredential, for offer: AuthenticationOffer) {
+        (self.credential, self.offer) = (credential, offer)
+    }
+
+    /// What a response to a request with this authorization has to prove (RFC 7616 §3.5).
+    package struct Proof: Hashable, Sendable {
+        fileprivate let key: String
+        fileprivate let algorithm: DigestAlgorithm
+        fileprivate let nonce, count, clientNonce: String
+        fileprivate let protection: DigestChallenge.Protection
+        fileprivate let target: String
+    }
+
+    /// What a request needs from its body for Digest with `qop=auth-int`.
+    package typealias Contents = () throws(LoadError) -> [UInt8]
+
+    /// The value of the field for one request. Each call counts as a use of the nonce.
+    ///
+    /// - Parameters:
+    ///   - target: as the request line has it.
+    ///   - clientNonce: a random text that is used once.
+    ///   - contents: returns the bytes of the body.
+    /// - Throws: ``LoadError/Code/authenticationRequired`` if the scheme can't carry the credential.
+    package func value(
+        method: String, target: String, clientNonce: String = Self.randomNonce(), contents: Contents
+    ) throws(LoadError) -> (value: String, proof: Proof?) {
+        switch offer {
+        case .basic, .socks: return (try credential.basicValue(), nil)
+        case .digest(let challenge):
+            return try digest(challenge, method: method, target: target, clientNonce: clientNonce, contents: contents)
+        }
+    }
+
+    package static func randomNonce() -> String {
+        String(UInt64.random(in: .min ... .max), radix: 16) + String(UInt64.random(in: .min ... .max), radix: 16)
+    }
+
+    /// RFC 7616 §3.4
+    private func digest(
+        _ challenge: DigestChallenge, method: String, target: String, clientNonce: String, contents: Contents
+    ) throws(LoadError) -> (value: String, proof: Proof?) {
+        let algorithm = challenge.algorithm
+        var key = try algorithm.hash("\(credential.user):\(challenge.realm):\(credential.password)")
+        if algorithm.isSession { key = try algorithm.hash("\(key):\(challenge.nonce):\(clientNonce)") }
+        var request = "\(method):\(target)"
+        if challenge.protection == .integrity { request += ":" + (try algorithm.hash(try contents())) }
+        let count = challenge.protection == .none ? "" : challenge.nextUse()
+        let proof = Proof(
+            key: key, algorithm: algorithm, nonce: challenge.nonce, count: count, clientNonce: clientNonce,
+            protection: challenge.protection,
+            target: target)
+        let response = try proof.response(to: request)
+
+        var parameters: [String] = []
+        if challenge.hashesUser {
+            parameters.append("username=\"\(try algorithm.hash("\(credential.user):\(challenge.realm)"))\"")
+        } else if credential.user.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
+            parameters.append("username=\(Self.quoted(credential.user))")
+        } else {
+            parameters.append("username*=UTF-8''\(Self.extended(credential.user))")
+        }
+        parameters += ["realm=\(Self.quoted(challenge.realm))", "nonce=\(Self.quoted(challenge.nonce))", "uri=\(Self.quoted(target))"]
+        if let name = algorithm.name { parameters.append("algorithm=\(name)") }
+        if challenge.protection != .none {
+            parameters += ["qop=\(challenge.protection.rawValue)", "nc=\(count)"]
+        }
+        // A session's key depends on the client nonce, also without qop.
+        if challenge.protection != .none || algorithm.isSession { parameters.append("cnonce=\(Self.quoted(clientNonce))") }
+        parameters.append("response=\"\(response)\"")
+        if let opaque = challenge.opaque { parameters.append("opaque=\(Self.quoted(opaque))") }
+        if challenge.hashesUser { parameters.append("userhash=true") }
+        return ("Digest " + parameters.joined(separator: ", "), proof)
+    }
+
+    private static func quoted(_ text: String) -> String {
+        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+
+    /// RFC 8187 §3.2.1
+    private static func extended(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                bytes.append(byte)
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension Authorization.Proof {
+    /// - Parameter request: method and target, or what replaces them.
+    fileprivate func response(to request: String) throws(LoadError) -> String {
+        let hash = try algorithm.hash(request)
+        guard protection != .none else { return try algorithm.hash("\(key):\(nonce):\(hash)") }
+        return try algorithm.hash("\(key):\(nonce):\(count):\(clientNonce):\(protection.rawValue):\(hash)")
+    }
+
+    /// Checks the `Authentication-Info` field of a response, if it has a proof that the server knows the password.
+    ///
+    /// With `auth-int` the proof depends on the response's body, and is not checked.
+    ///
+    /// - Throws: ``LoadError/Code/badResponse`` if it is wrong.
+    package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
+        guard let proof = info["rspauth"], protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
+        let isOwn =
+            (info["cnonce"] ?? clientNonce) == clientNonce
+            && (info["nc"].map { UInt32($0, radix: 16) == UInt32(count, radix: 16) } ?? true)
+        guard isOwn, proof.lowercased() == (try response(to: ":\(target)")) else {
+            throw LoadError(
+                .badResponse,
+                message:
+                    "the server \(QuotedText(host)) could not prove that it knows the password (rspauth, RFC 7616 §3.5); it may not be the "
+                    + "server it claims to be")
+        }
+    }
+}

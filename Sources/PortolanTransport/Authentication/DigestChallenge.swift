@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanHTTPSyntax
+import Synchronization
+
+/// A challenge for Digest authentication.
+///
+/// RFC 7616 §3.3; RFC 2069 without `qop`
+package struct DigestChallenge: Hashable, Sendable {
+    /// How much of a request the response protects.
+    enum Protection: String, Sendable {
+        /// Without a client nonce (RFC 2069).
+        case none = ""
+        case authentication = "auth"
+        /// With the body.
+        case integrity = "auth-int"
+    }
+
+    let realm: String
+    let nonce: String
+    let opaque: String?
+    let algorithm: DigestAlgorithm
+    let protection: Protection
+    /// Whether the user name is sent as a hash.
+    let hashesUser: Bool
+    /// Whether the peer refused only the age of the nonce, and not the credential.
+    let isStale: Bool
+    /// How often the nonce was used.
+    private let uses = NonceUses()
+
+    /// - Returns: `nil` for a challenge of another scheme, and for one that can't be answered: without a realm or a
+    ///   nonce, with an unknown algorithm, or with no known `qop`.
+    init?(_ challenge: HTTPChallenge) {
+        guard challenge.scheme == "digest", let realm = challenge["realm"], let nonce = challenge["nonce"],
+            let algorithm = DigestAlgorithm(challenge["algorithm"])
+        else { return nil }
+        (self.realm, self.nonce, self.algorithm) = (realm, nonce, algorithm)
+        opaque = challenge["opaque"]
+        hashesUser = challenge["userhash"]?.lowercased() == "true"
+        isStale = challenge["stale"]?.lowercased() == "true"
+        guard let qop = challenge["qop"] else {
+            protection = .none
+            return
+        }
+        let offered = qop.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.compactMap { Protection(rawValue: String($0)) }
+        guard let protection = [.authentication, .integrity].first(where: offered.contains) else { return nil }
+        self.protection = protection
+    }
+
+    /// The number of the next use of the nonce, from 1, in eight hexadecimal digits.
+    func nextUse() -> String {
+        let digits = String(uses.next(), radix: 16)
+        return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+    }
+
+    /// Challenges with the same nonce are for the same space; the age of the nonce does not matter.
+    package static func == (a: Self, b: Self) -> Bool {
+        (a.realm, a.nonce, a.opaque, a.protection) == (b.realm, b.nonce, b.opaque, b.protection) && a.algorithm == b.algorithm
+            && a.hashesUser == b.hashesUser
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(realm)
+        hasher.combine(nonce)
+    }
+}
+
+/// Counts the uses of a nonce, by all loads that have the same challenge.
+private final class NonceUses: Sendable {
+    private let count = Atomic<UInt32>(0)
+
+    func next() -> UInt32 { count.wrappingAdd(1, ordering: .relaxed).newValue }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// When `get` sends credentials, and by which scheme.
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetAuthenticationTests {
+    private let program: Program
+    private static let basic = "Basic dTpw"
+    private static let digest = ScriptedServer.response("401 Who", [#"WWW-Authenticate: Digest realm="r", nonce="n", qop="auth""#])
+    private static let both = ScriptedServer.response(
+        "401 Who", ["WWW-Authenticate: Basic realm=r", #"WWW-Authenticate: Digest realm="r", nonce="n""#])
+    private static let basicOnly = ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"])
+    private static let success = ScriptedServer.response("200 OK", [], "yes")
+
+    init() throws { program = try Program() }
+
+    /// The scheme of each request's `Authorization` field, or all of it for Basic and Bearer.
+    private func sent(_ server: ScriptedServer, _ name: String = "Authorization") -> [String?] {
+        server.requests.map { lines in
+            lines.first { $0.hasPrefix("\(name): ") }.map { line in
+                let value = String(line.dropFirst(name.count + 2))
+                return value.hasPrefix("Digest ") ? "Digest" : value
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["-u", "u:p"], [success], [basic], "yes", Int32(0)),
+            (["-u", "u:p", "--basic"], [success], [basic], "yes", 0),
+            (["-u", "u:p"], [digest, success], [basic, "Digest"], "yes", 0),
+            (["-u", "u:p"], [both], [basic], "", 67),
+            (["-u", "u:p"], [basicOnly], [basic], "", 67),
+            (["-u", "u:p", "--anyauth"], [basicOnly, success], [nil, basic], "yes", 0),
+            (["-u", "u:p", "--anyauth"], [both, success], [nil, "Digest"], "yes", 0),
+            (["-u", "u:p", "--digest"], [both, success], [nil, "Digest"], "yes", 0),
+            (["-u", "u:p", "--digest", "--fail"], [basicOnly], [nil], "", 22),
+            (["-u", "u:p", "-H", "Authorization: own"], [success], ["own"], "yes", 0),
+            (["-u", "u:p", "-H", "Authorization:"], [success], [nil], "yes", 0),
+            (["--oauth2-bearer", "t0ken"], [success], ["Bearer t0ken"], "yes", 0),
+            (["--oauth2-bearer", "t0ken", "-u", "u:p"], [success], ["Bearer t0ken"], "yes", 0),
+        ] as [([String], [[ScriptedServer.Step]], [String?], String, Int32)])
+    func credentialsAreSentAsCurlDoes(
+        arguments: [String], scripts: [[ScriptedServer.Step]], expected: [String?], text: String, status: Int32
+    ) throws {
+        let server = try ScriptedServer { scripts[min($0, scripts.count - 1)] }
+        let outcome = try program.run(["get"] + arguments + [server.url()])
+        #expect(outcome.text == text && outcome.status == status, "\(outcome.errors)")
+        #expect(sent(server) == expected)
+    }
+
+    @Test(arguments: [([], basic), (["--anyauth"], nil), (["--digest"], nil)] as [([String], String?)])
+    func userOfTheURLIsSentInTheSameWay(arguments: [String], expected: String?) throws {
+        let server = try ScriptedServer(Self.success)
+        let outcome = try program.run(["get", "-v"] + arguments + [server.url().replacing("//", with: "//u:p@")])
+        #expect(outcome.text == "yes" && sent(server) == [expected])
+        #expect(!outcome.errors.contains { $0.contains("u:p") || $0.contains("dTpw") })
+    }
+
+    @Test func nothingGoesToAnotherOrigin() throws {
+        for arguments in [["-u", "u:p"], ["--oauth2-bearer", "t"], ["-b", "a=1"]] {
+            let other = try ScriptedServer(Self.success)
+            let server = try ScriptedServer(ScriptedServer.response("302 Found", ["Location: \(other.url())"]))
+            let outcome = try program.run(["get"] + arguments + [server.url()])
+            #expect(outcome.text == "yes")
+            let lines = other.requests.flatMap { $0 }.map { $0.lowercased() }
+            #expect(!lines.contains { $0.hasPrefix("authorization:") || $0.hasPrefix("cookie:") })
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([], ["Basic dTpw"]), (["--proxy-basic"], ["Basic dTpw"]), (["--proxy-anyauth"], [nil, "Digest"]),
+            (["--proxy-digest"], [nil, "Digest"]),
+        ] as [([String], [String?])])
+    func credentialsOfTheProxyAreSentAsCurlDoes(arguments: [String], expected: [String?]) throws {
+        let refusal = ScriptedServer.response(
+            "407 Who", ["Proxy-Authenticate: Basic realm=r", #"Proxy-Authenticate: Digest realm="r", nonce="n""#])
+        let proxy = try ScriptedServer { [expected] in expected.count == 1 || $0 > 0 ? Self.success : refusal }
+        let outcome = try program.run(
+            ["get", "-x", proxy.url(), "--proxy-user", "u:p"] + arguments + ["http://h.test/"])
+        #expect(outcome.text == "yes" && outcome.status == 0, "\(outcome.errors)")
+        #expect(sent(proxy, "Proxy-Authorization") == expected && sent(proxy) == expected.map { _ in nil })
+    }
+
+    /// The acceptance of the issue: Digest, then a redirect to another port.
+    @Test func digestOfApacheIsNamedAndStaysThere() throws {
+        let servers = try TestServers.shared
+        let url = try servers.url(.apacheHTTP, "/private/secret.txt")
+        let user = "\(servers.user):\(servers.password)"
+        let outcome = try program.run("get", "-v", "-u", user, "--digest", url)
+        #expect(outcome.status == 0 && outcome.text.contains("treasure"), "\(outcome.errors)")
+        #expect(outcome.errors.contains { $0.contains("challenge by 'localhost', realm 'Harbour'") && $0.contains("answered with -u") })
+        #expect(!outcome.errors.contains { $0.contains(servers.password) })
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import PortolanTransport
+import ServerSupport
+import Testing
+
+/// Loads with Digest authentication, from servers of others and from scripts.
+@Suite(.timeLimit(.minutes(10))) struct DigestLoadTests {
+    private static func load(_ request: Request, _ delegate: AnsweringDelegate? = nil) async throws -> (text: String, status: Int?) {
+        let (body, response) = try await Loader.http().data(for: request, delegate: delegate)
+        return (String(decoding: body, as: UTF8.self), response.status?.code)
+    }
+
+    private static func refusal(_ challenge: String...) -> String {
+        "HTTP/1.1 401 Who\r\n" + challenge.map { "WWW-Authenticate: \($0)\r\n" }.joined() + "Content-Length: 2\r\n\r\nno"
+    }
+
+    private static func success(_ fields: String...) -> String {
+        "HTTP/1.1 200 OK\r\n" + fields.map { $0 + "\r\n" }.joined() + "Content-Length: 3\r\n\r\nyes"
+    }
+
+    private static func server(_ responses: String...) throws -> ScriptedServer {
+        try ScriptedServer(responses.flatMap(ScriptedServer.responding))
+    }
+
+    /// The `Authorization` field of each request.
+    private static func authorizations(_ server: ScriptedServer) -> [String?] {
+        server.connections.flatMap { connection in
+            connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
+                head.components(separatedBy: "\r\n").first { $0.hasPrefix("Authorization: ") }.map { String($0.dropFirst(15)) }
+            }
+        }
+    }
+
+    @Test(arguments: [TestServer.apacheHTTP, .apacheHTTPS]) func apacheAcceptsTheResponse(server: TestServer) async throws {
+        let servers = try TestServers.shared
+        let url = try servers.url(server, "/private/secret.txt?a=\"b\"").replacing("//", with: "//ishmael:call-me@")
+        let authority = try servers.path(of: .authority)
+        let loader = Loader.http { $0.tls.trustRoots = .only([.file(path: authority)]) }
+        for _ in 0..<2 {
+            let (_, response) = try await loader.data(from: url)
+            #expect(response.status == .ok)
+        }
+        let (_, refused) = try await loader.data(from: url.replacing("call-me", with: "wrong"))
+        #expect(refused.status == .unauthorized)
+    }
+
+    @Test(arguments: ["auth", "auth-int"], ["MD5", "SHA-256"]) func httpbinAcceptsTheResponse(qop: String, algorithm: String) async throws {
+        let url = try TestServers.shared.url(.httpbin, "/digest-auth/\(qop)/user/passwd/\(algorithm)")
+            .replacing("//", with: "//user:passwd@")
+        let (text, status) = try await Self.load(Request(url))
+        #expect(status == 200 && text.contains("\"authenticated\": true"), "\(text)")
+    }
+
+    @Test func staleNonceIsRenewedWithoutTheDelegate() async throws {
+        let server = try Self.server(
+            Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#),
+            Self.refusal(#"Digest realm="r", nonce="2", qop="auth", stale=true"#),
+            Self.success())
+        let delegate = AnsweringDelegate(passwords: "p1")
+        #expect(try await Self.load(Request(server.url()), delegate) == ("yes", 200))
+        #expect(delegate.challenges.map(\.failures) == [0] && delegate.challenges.first?.space.kind == .password(scheme: "digest"))
+        let sent = Self.authorizations(server)
+        #expect(sent.count == 3 && sent[1]?.contains(#"nonce="1""#) == true && sent[2]?.contains(#"nonce="2""#) == true)
+        #expect(sent.allSatisfy { $0?.contains("p1") != true })
+    }
+
+    @Test func wrongPasswordIsChallengedAgain() async throws {
+        let server = try Self.server(
+            Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), Self.refusal(#"Digest realm="r", nonce="2", qop="auth""#),
+            Self.success())
+        let delegate = AnsweringDelegate(passwords: "p1", "p2")
+        #expect(try await Self.load(Request(server.url()), delegate) == ("yes", 200))
+        #expect(delegate.challenges.map(\.failures) == [0, 1])
+    }
+
+    /// The password of the URL must not go to whoever offers Basic after Digest.
+    @Test func basicAfterDigestGetsNoPassword() async throws {
+        let server = try Self.server(
+            Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), Self.refusal(#"Basic realm="r""#), Self.success())
+        #expect(try await Self.load(Request(server.url().replacing("//", with: "//user:p1@"))) == ("no", 401))
+        let sent = Self.authorizations(server)
+        #expect(sent.count == 2 && sent.allSatisfy { $0?.hasPrefix("Basic") != true })
+    }
+
+    @Test func strongestOfSeveralChallengesIsAnswered() async throws {
+        let server = try Self.server(
+            Self.refusal(
+                #"Basic realm="r", Digest realm="r", nonce="1", algorithm=MD5"#, #"Digest realm="r", nonce="2", algorithm=SHA-256"#),
+            Self.success())
+        #expect(try await Self.load(Request(server.url().replacing("//", with: "//user:p1@"))) == ("yes", 200))
+        #expect(Self.authorizations(server).last??.contains(#"nonce="2", uri="/", algorithm=SHA-256"#) == true)
+    }
+
+    @Test func redirectedRequestHasNoDigest() async throws {
+        let server = try Self.server(
+            Self.refusal(#"Digest realm="r", nonce="1""#), "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n", Self.success()
+        )
+        #expect(try await Self.load(Request(server.url("/a").replacing("//", with: "//user:p1@"))) == ("yes", 200))
+        let sent = Self.authorizations(server)
+        #expect(sent.count == 3 && sent[0] == nil && sent[1] != nil && sent[2] == nil)
+    }
+
+    @Test func serverThatCannotProveItselfFailsTheLoad() async throws {
+        let server = try Self.server(
+            Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), Self.success(#"Authentication-Info: rspauth="00""#))
+        let error = await #expect(throws: LoadError.self) { try await Self.load(Request(server.url().replacing("//", with: "//user:p1@"))) }
+        #expect(error?.code == .badResponse && error?.message.contains("rspauth") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func bodyOfAuthIntIsHashedAndSent() async throws {
+        let challenge = Self.refusal(#"Digest realm="r", nonce="1", qop="auth-int""#)
+        let server = try ScriptedServer(
+            [.receiveHead, .receive(4), .send(text: challenge), .receiveHead, .receive(4), .send(text: Self.success())])
+        let url = server.url().replacing("//", with: "//user:p1@")
+        #expect(try await Self.load(Request(url, method: .post, body: .text("body"))) == ("yes", 200))
+        #expect(Self.authorizations(server).last??.contains("qop=auth-int") == true)
+        let pieces = Body.stream(
+            AsyncStream<[UInt8]> {
+                $0.yield(Array("body".utf8)); $0.finish()
+            }, length: 4)
+        let other = try ScriptedServer([.receiveHead, .receive(4), .send(text: challenge)])
+        let delegate = AnsweringDelegate(passwords: "p1")
+        let error = await #expect(throws: LoadError.self) {
+            try await Self.load(Request(other.url(), method: .post, body: pieces), delegate)
+        }
+        #expect(error?.code == .bodyFailed || error?.code == .authenticationRequired, "\(error?.message ?? "")")
+    }
+}

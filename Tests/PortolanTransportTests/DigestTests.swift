@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTPSyntax
+@testable import PortolanTransport
+
+/// Digest authentication by the examples of its RFCs, and the choice among challenges.
+@Suite struct DigestTests {
+    private func offers(_ values: String...) -> [AuthenticationOffer] {
+        AuthenticationOffer.all(in: .wwwAuthenticate, of: HTTPFields(values.map { HTTPField(name: .wwwAuthenticate, value: $0) }))
+    }
+
+    private func authorization(_ challenge: String, _ user: String, _ password: String) throws -> Authorization {
+        Authorization(PasswordCredential(user: user, password: password), for: try #require(offers(challenge).first))
+    }
+
+    private func parameters(_ value: String) throws -> HTTPChallenge {
+        #expect(value.hasPrefix("Digest "))
+        return try #require(HTTPChallenge.parse(Array(value.utf8).span).first)
+    }
+
+    private static let mufasa =
+        #"Digest realm="http-auth@example.org", qop="auth, auth-int", nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", "#
+        + #"opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", algorithm="#
+
+    /// RFC 7616 §3.9.1; the input of §3.9.2, whose own values are wrong (erratum 4897), with those of Python's hashlib;
+    /// RFC 2617 §3.5; RFC 2069 §2.4 with erratum 749.
+    @Test(arguments: [
+        (
+            mufasa + "MD5", "Mufasa", "Circle of Life", "/dir/index.html", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+            "8ca523f5e9506fed4657c9700eebdbec"
+        ),
+        (
+            mufasa + "SHA-256", "Mufasa", "Circle of Life", "/dir/index.html", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+            "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"
+        ),
+        (
+            #"Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", "#
+                + #"opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS", charset=UTF-8, userhash=true"#,
+            "Jäsøn Doe", "Secret, or not?", "/doe.json", "NTg6RKcb9boFIAS3KrFK9BGeh+niz/sm",
+            "7a4e1192babbba02e91182d2895bfdbf7adafc6e48d4e517ca301974843d840c"
+        ),
+        (
+            #"Digest realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#, "Mufasa",
+            "Circle Of Life", "/dir/index.html", "0a4f113b", "6629fae49393a05397450978507c4ef1"
+        ),
+        (
+            #"Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#, "Mufasa", "CircleOfLife", "/dir/index.html",
+            "unused", "1949323746fe6a43ef61f9606e7febea"
+        ),
+    ])
+    func responseIsThatOfTheExample(
+        challenge: String, user: String, password: String, target: String, clientNonce: String, response: String
+    ) throws {
+        let value = try authorization(challenge, user, password).value(
+            method: "GET", target: target, clientNonce: clientNonce, contents: { () throws(LoadError) in [] }
+        ).value
+        let parameters = try parameters(value)
+        #expect(parameters["response"] == response, "\(value)")
+        #expect(parameters["uri"] == target && parameters["nc"] == (clientNonce == "unused" ? nil : "00000001"))
+        #expect((parameters["cnonce"] != nil) == (clientNonce != "unused"))
+        if user != "Mufasa" {
+            #expect(parameters["username"] == "793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b")
+            #expect(parameters["userhash"] == "true")
+        }
+    }
+
+    @Test func sessionKeyDependsOnBothNonces() throws {
+        let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth", algorithm=MD5-sess"#, "u", "p")
+        let value = try authorization.value(method: "GET", target: "/", clientNonce: "c", contents: { () throws(LoadError) in [] }).value
+        // By Python's hashlib: md5(md5(md5("u:r:p") ":n:c") ":n:00000001:c:auth:" md5("GET:/"))
+        #expect(try parameters(value)["response"] == "6e4aac8b22e97762f88ccd0d5ccf5b1d")
+    }
+
+    @Test func integrityCoversTheBody() throws {
+        let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth-int""#, "u", "p")
+        var responses: [String?] = []
+        for body in ["a", "b"] {
+            let value = try authorization.value(
+                method: "POST", target: "/", clientNonce: "c", contents: { () throws(LoadError) in Array(body.utf8) }
+            ).value
+            responses.append(try parameters(value)["response"])
+            #expect(try parameters(value)["qop"] == "auth-int")
+        }
+        #expect(responses[0] != responses[1])
+    }
+
+    @Test func eachUseOfANonceIsCounted() throws {
+        let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth""#, "u", "p")
+        let copy = authorization
+        let counts = try [authorization, copy, authorization].map { authorization in
+            try parameters(
+                authorization.value(method: "GET", target: "/", contents: { () throws(LoadError) in [] }).value)["nc"]
+        }
+        #expect(counts == ["00000001", "00000002", "00000003"])
+    }
+
+    @Test func textsAreQuotedAndEncoded() throws {
+        let value = try authorization(#"Digest realm="a\"b\\c", nonce="n", opaque="", qop=auth"#, "é\"", "p").value(
+            method: "GET", target: "/?\"", contents: { () throws(LoadError) in [] }
+        ).value
+        #expect(value.contains(#"realm="a\"b\\c""#) && value.contains("username*=UTF-8''%C3%A9%22, ") && value.contains(#"opaque="""#))
+        let other = try authorization(#"Digest realm="r", nonce="n""#, #"a"b\"#, "p").value(
+            method: "GET", target: "/", contents: { () throws(LoadError) in [] }
+        ).value
+        #expect(other.contains(#"username="a\"b\\""#))
+    }
+
+    @Test(arguments: [
+        ([#"Basic realm="r""#, #"Digest realm="r", nonce="n""#], ["digest", "basic"]),
+        (
+            [#"Digest realm="r", nonce="1", algorithm=MD5, Digest realm="r", nonce="2", algorithm=SHA-256, Basic realm="r""#],
+            ["digest", "basic"]
+        ),
+        ([#"Digest realm="a", nonce="1", Digest realm="b", nonce="2""#], ["digest", "digest"]),
+        ([#"Digest nonce="n""#, #"Digest realm="r""#, #"Digest realm="r", nonce="n", algorithm=SHA-1"#], []),
+        ([#"Digest realm="r", nonce="n", qop="x""#, "Negotiate", "Bearer realm=r"], []),
+        ([#"DIGEST Realm="r", NONCE="n", Qop="AUTH", Algorithm=sha-256"#], ["digest"]),
+    ])
+    func strongestChallengeComesFirst(values: [String], schemes: [String]) {
+        let fields = HTTPFields(values.map { HTTPField(name: .wwwAuthenticate, value: $0) })
+        #expect(AuthenticationOffer.all(in: .wwwAuthenticate, of: fields).map(\.scheme) == schemes)
+    }
+
+    @Test func strongestAlgorithmOfARealmIsTaken() {
+        let offer = offers(#"Digest realm="r", nonce="1", algorithm=MD5"#, #"Digest realm="r", nonce="2", algorithm=SHA-256"#).first
+        guard case .digest(let challenge)? = offer else {
+            Issue.record("no digest")
+            return
+        }
+        #expect(challenge.nonce == "2" && challenge.algorithm.function == .sha256)
+    }
+
+    /// RFC 7616 §3.5
+    @Test func serverHasToProveThatItKnowsThePassword() throws {
+        let authorization = try authorization(#"Digest realm="r", nonce="n", qop="auth""#, "u", "p")
+        let (_, proof) = try authorization.value(method: "GET", target: "/x", clientNonce: "c", contents: { () throws(LoadError) in [] })
+        let key = try #require(DigestAlgorithm("MD5"))
+        let right = try key.hash("\(key.hash("u:r:p")):n:00000001:c:auth:\(key.hash(":/x"))")
+        for (info, isRight) in [
+            (#"rspauth="\#(right)", cnonce="c", nc=00000001, qop=auth"#, true), (#"rspauth="\#(right.uppercased())""#, true),
+            (#"nextnonce="m""#, true), (#"rspauth="\#(right.dropLast())0""#, false), (#"rspauth="\#(right)", cnonce="d""#, false),
+            (#"rspauth="\#(right)", nc=00000002"#, false), (#"rspauth="""#, false),
+        ] {
+            var fields = HTTPFields()
+            fields.append(HTTPField(name: try #require(HTTPField.Name("Authentication-Info")), value: info))
+            let information = try #require(HTTPChallenge.information(in: fields))
+            do throws(LoadError) {
+                try proof?.check(information, host: "h")
+                #expect(isRight, "\(info)")
+            } catch {
+                #expect(!isRight && error.code == .badResponse && error.message.contains("rspauth"), "\(info)")
+            }
+        }
+    }
+
+    @Test func descriptionHasNoPassword() throws {
+        let authorization = try authorization(#"Digest realm="r", nonce="n""#, "u", "s3cret")
+        #expect(!"\(authorization)".contains("s3cret") && !String(reflecting: authorization).contains("s3cret"))
+    }
+}
