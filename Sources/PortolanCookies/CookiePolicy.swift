@@ -85,9 +85,6 @@ private final class CookieClient: ForwardingClient {
     private var context: CookieContext? { CookieContext(url, document: document, now: Date()) }
 
     private func store(_ response: Response) {
-        guard response.fields.contains(.setCookie), let context else { return }
-        for value in CookiePolicy.bytes(of: .setCookie, in: response.fields) {
-            do throws(CookieRejection) { try storage.receive(value.span, in: context) } catch { continue }
-        }
+        storage.setCookies(from: response.fields, of: url, document: document)
     }
 }

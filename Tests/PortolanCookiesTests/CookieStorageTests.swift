@@ -269,6 +269,21 @@ struct Jar {
         #expect(cookies.first.flatMap { Int($0.value) } == 1000 - cookies.count)
     }
 
+    /// Anybody can make hosts below a domain without end.
+    @Test func floodOfHostsStaysWithinItsSite() throws {
+        var limits = CookieStorage.Limits()
+        limits.perSite = 50
+        var jar = Jar(limits: limits)
+        try jar.set("other=1", "https://example.org/")
+        for number in 0..<500 {
+            jar.now += 1
+            try jar.set("a=\(number)", "https://h\(number).example.com/")
+        }
+        let cookies = jar.storage.cookies
+        #expect(cookies.count == 51 && cookies.first?.name == "other" && cookies.last?.value == "499")
+        #expect(try jar.header("https://h499.example.com/") == "a=499" && jar.header("https://h1.example.com/") == nil)
+    }
+
     @Test func changesAreObserved() throws {
         let jar = Jar()
         let log = Mutex<[String]>([])

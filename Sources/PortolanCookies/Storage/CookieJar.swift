@@ -12,6 +12,8 @@ struct CookieJar {
     }
 
     private var entries: [String: [Entry]] = [:]
+    /// The domains that have cookies, by their registrable domain, or by themselves if they have none.
+    private var domains: [String: Set<String>] = [:]
     private var count = 0
     private var lastNumber: UInt64 = 0
     private let limits: CookieStorage.Limits
@@ -33,11 +35,12 @@ struct CookieJar {
     /// Whether a secure cookie exists that the new cookie would cover. It may be of the same domain, of one above, or
     /// of one below.
     private func hasSecureCookie(under cookie: Cookie, at now: Date) -> Bool {
-        entries.contains { domain, entries in
-            (CookieMatching.domainMatches(domain, cookie.domain) || CookieMatching.domainMatches(cookie.domain, domain))
-                && entries.contains { CookieRules.covers(cookie, secure: $0.cookie) && !$0.cookie.isExpired(at: now) }
+        domains[Self.site(of: cookie.domain), default: []].contains { domain in
+            entries[domain]?.contains { CookieRules.covers(cookie, secure: $0.cookie) && !$0.cookie.isExpired(at: now) } ?? false
         }
     }
+
+    private static func site(of domain: String) -> String { PublicSuffixList.registrableDomain(of: domain) ?? domain }
 
     func contains(_ identity: Cookie.Identity) -> Bool { entry(identity) != nil }
 
@@ -70,17 +73,23 @@ struct CookieJar {
     }
 
     private mutating func store(_ list: [Entry], in domain: String, change: Int) {
-        entries[domain] = list.isEmpty ? nil : list
+        let old = entries.updateValue(list, forKey: domain)
         count += change
+        if list.isEmpty { entries[domain] = nil }
+        guard (old ?? []).isEmpty != list.isEmpty else { return }
+        let site = Self.site(of: domain)
+        if list.isEmpty { domains[site]?.remove(domain) } else { domains[site, default: []].insert(domain) }
+        if domains[site]?.isEmpty == true { domains[site] = nil }
     }
 
     mutating func remove(where isChosen: (Cookie) -> Bool) -> [CookieStorage.Change] {
         var removed: [Cookie] = []
-        for (domain, list) in entries where list.contains(where: { isChosen($0.cookie) }) {
+        for (domain, list) in entries {
+            let rest = list.filter { !isChosen($0.cookie) }
+            guard rest.count < list.count else { continue }
             removed += list.map(\.cookie).filter(isChosen)
-            store(list.filter { !isChosen($0.cookie) }, in: domain, change: 0)
+            store(rest, in: domain, change: rest.count - list.count)
         }
-        count -= removed.count
         return removed.map { .removed($0) }
     }
 
@@ -88,37 +97,40 @@ struct CookieJar {
 
     private mutating func evict(from domain: String, at now: Date) -> [CookieStorage.Change] {
         var removed: [Cookie] = []
-        if let list = entries[domain], list.count > limits.perDomain {
-            let order = list.sorted { Self.isEvicted($0.cookie, before: $1.cookie, at: now) }
-            let excess = order.prefix(list.count - limits.perDomain)
-            removed = excess.map(\.cookie)
-            let numbers = Set(excess.map(\.number))
-            store(list.filter { !numbers.contains($0.number) }, in: domain, change: -excess.count)
+        if let excess = entries[domain].map({ $0.count - limits.perDomain }), excess > 0 {
+            removed = evict(excess, from: [domain], at: now)
         }
-        if count > limits.total { removed += evictFromAll(at: now) }
+        let neighbours = domains[Self.site(of: domain)] ?? []
+        let excess = neighbours.reduce(0) { $0 + (entries[$1]?.count ?? 0) } - limits.perSite
+        if excess > 0 { removed += evict(excess, from: neighbours, at: now) }
+        // A twentieth more than necessary, so that a flood does not sort all cookies for each new one.
+        if count > limits.total {
+            removed += evict(count - limits.total + limits.total / 20, from: Set(entries.keys), sparingSecure: false, at: now)
+        }
         return removed.map { .removed($0) }
     }
 
-    /// Removes a twentieth more than necessary, so that a flood does not sort all cookies for each new one.
-    private mutating func evictFromAll(at now: Date) -> [Cookie] {
-        let order = entries.values.joined().sorted { a, b in
-            let (first, second) = (a.cookie.isExpired(at: now), b.cookie.isExpired(at: now))
-            return first == second ? a.cookie.lastAccessTime < b.cookie.lastAccessTime : first
+    /// Removes cookies from these domains: first expired ones, then the others; of these, the ones that were not used
+    /// for the longest time.
+    ///
+    /// - Parameter sparesSecure: whether those that are not secure come before the secure ones.
+    private mutating func evict(
+        _ excess: Int, from domains: Set<String>, sparingSecure sparesSecure: Bool = true, at now: Date
+    ) -> [Cookie] {
+        func priority(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : sparesSecure && cookie.isSecure ? 2 : 1 }
+        let order = domains.flatMap { entries[$0] ?? [] }.sorted { a, b in
+            let (first, second) = (priority(a.cookie), priority(b.cookie))
+            return first == second
+                ? (a.cookie.lastAccessTime, a.number) < (b.cookie.lastAccessTime, b.number) : first < second
         }
-        let excess = order.prefix(count - limits.total + limits.total / 20)
-        let numbers = Set(excess.map(\.number))
-        entries = entries.compactMapValues { list in
+        let evicted = order.prefix(excess)
+        let numbers = Set(evicted.map(\.number))
+        for domain in Set(evicted.map(\.cookie.domain)) {
+            let list = entries[domain] ?? []
             let rest = list.filter { !numbers.contains($0.number) }
-            return rest.isEmpty ? nil : rest
+            store(rest, in: domain, change: rest.count - list.count)
         }
-        count -= excess.count
-        return excess.map(\.cookie)
-    }
-
-    /// The order within one domain that has too many.
-    private static func isEvicted(_ a: Cookie, before b: Cookie, at now: Date) -> Bool {
-        func priority(_ cookie: Cookie) -> Int { cookie.isExpired(at: now) ? 0 : cookie.isSecure ? 2 : 1 }
-        return (priority(a), a.lastAccessTime) < (priority(b), b.lastAccessTime)
+        return evicted.map(\.cookie)
     }
 
     // MARK: Sending

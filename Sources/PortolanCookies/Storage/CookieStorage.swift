@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+public import HTTPTypes
 public import PortolanURL
 import Synchronization
 
@@ -19,13 +20,15 @@ public final class CookieStorage: Sendable {
         case onlyFromMainDocumentSite
     }
 
-    /// How many cookies are kept. Cookies over a limit are evicted: first expired ones, then those that are not secure,
-    /// then the others; of these, the ones that were not sent for the longest time.
+    /// How many cookies are kept. Cookies over a limit are evicted: first expired ones, then those that are not secure
+    /// (not for the limit in total), then the others; of these, the ones that were not sent for the longest time.
     ///
     /// RFC 6265bis §5.7, "remove excess cookies"
     public struct Limits: Hashable, Sendable {
         /// How many cookies have the same domain.
         public var perDomain = 180
+        /// How many cookies the hosts of one site have together. Below its domain anybody can make any number of hosts.
+        public var perSite = 1000
         public var total = 20_000
 
         public init() {}
@@ -85,6 +88,28 @@ public final class CookieStorage: Sendable {
     /// Whether a cookie with this name, domain, path and partition is stored.
     package func contains(_ cookie: Cookie) -> Bool {
         state.withLock { $0.jar.contains(cookie.identity) }
+    }
+
+    /// Stores the cookies that the `Set-Cookie` fields of a response set. A load does this by itself.
+    ///
+    /// - Parameters:
+    ///   - url: the URL of the response.
+    ///   - document: the document on whose behalf it was loaded, as in `Request.mainDocumentURL`.
+    /// - Returns: how many were stored. The others are not allowed, or are no cookies.
+    @discardableResult
+    public func setCookies(from fields: HTTPFields, of url: URLRecord, document: URLRecord? = nil) -> Int {
+        guard fields.contains(.setCookie), let context = CookieContext(url, document: document, now: Date()) else { return 0 }
+        var count = 0
+        for field in fields where field.name == .setCookie {
+            let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
+            do throws(CookieRejection) {
+                try receive(value.span, in: context)
+                count += 1
+            } catch {
+                continue
+            }
+        }
+        return count
     }
 
     /// Removes the cookie with this name, domain, path and partition.
