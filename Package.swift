@@ -91,6 +91,7 @@ let package = Package(
             name: "PortolanCore", dependencies: ["PortolanURL", "CPortolanLinux", httpTypes, logging],
             swiftSettings: strict),
         .target(name: "PortolanCookies", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanHSTS", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -119,7 +120,8 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP",
+                "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCoding", "PortolanData", "PortolanFile",
+                "PortolanHTTP",
                 "PortolanHTTPSyntax",
                 "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
@@ -155,12 +157,15 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanCore", "PortolanData", "PortolanFile",
+                "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanData",
+                "PortolanFile",
                 "PortolanHTML",
                 "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CPortolanLinux", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "PortolanHSTSTests", dependencies: ["PortolanHSTS", "PortolanCore", "PortolanURL", httpTypes], swiftSettings: strict),
         .testTarget(
             name: "PortolanCookiesTests",
             dependencies: ["PortolanCookies", "PortolanCore", "PortolanURL", "PortolanTestSupport", httpTypes],

@@ -52,11 +52,12 @@
 @_exported public import enum `PortolanCore`.Credential
 @_exported public import struct `PortolanCore`.ProtectionSpace
 
-// Cookies.
+// Cookies and HSTS.
 @_exported public import class `PortolanCookies`.CookieStorage
 @_exported public import struct `PortolanCookies`.Cookie
 @_exported public import struct `PortolanCookies`.CookieError
 @_exported public import struct `PortolanCookies`.Site
+@_exported public import class `PortolanHSTS`.HSTSStorage
 
 // Handlers: their registry, the one that is an async function, and the one that changes loads of others.
 @_exported public import class `PortolanCore`.ProtocolRegistry

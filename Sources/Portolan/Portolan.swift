@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCookies
+import PortolanHSTS
 public import PortolanCore
 import PortolanData
 import PortolanFile
@@ -40,17 +41,20 @@ extension PluginCatalogue {
 }
 
 extension Loader.Configuration {
-    /// Settings with the cookies that all loaders of this process share.
+    /// Settings with the cookies and the HSTS hosts that all loaders of this process share.
     public static var `default`: Self {
         var configuration = Self()
         configuration.cookies = .shared
+        configuration.strictTransportSecurity = .shared
         return configuration
     }
 
-    /// Settings with cookies of their own, in memory. Loaders that are made with the same value share them.
+    /// Settings with cookies and HSTS hosts of their own, in memory. Loaders that are made with the same value share
+    /// them.
     public static var ephemeral: Self {
         var configuration = Self()
         configuration.cookies = CookieStorage()
+        configuration.strictTransportSecurity = HSTSStorage()
         return configuration
     }
 }

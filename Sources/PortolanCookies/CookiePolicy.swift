@@ -17,12 +17,12 @@ package struct CookiePolicy: LoadPolicy {
 
     /// Adds the stored cookies to the request's own `Cookie` field, behind them and without those of the same names.
     package func apply(to request: inout Request, next: any ProtocolClient) -> any ProtocolClient {
-        guard request.handlesCookies, let context = CookieContext(request.url, document: request.mainDocumentURL, now: Date()) else {
-            return next
+        guard request.handlesCookies else { return next }
+        let client = CookieClient(storage: storage, request: request, next: next)
+        if !storage.isEmpty, let context = client.context {
+            Self.setCookies(of: &request.fields, own: client.own, storage, context)
         }
-        let own = request.fields
-        Self.setCookies(of: &request.fields, own: own, storage, context)
-        return CookieClient(storage: storage, document: request.mainDocumentURL, own: own, url: request.url, next: next)
+        return client
     }
 
     /// Adds the stored cookies to the caller's own `Cookie` fields.
@@ -47,13 +47,17 @@ private final class CookieClient: ForwardingClient {
     private let storage: CookieStorage
     private let document: URLRecord?
     /// The fields of the request as the caller made it.
-    private let own: HTTPFields
+    let own: HTTPFields
     private let url: URLRecord
     private let hasResponse = Atomic(false)
 
-    init(storage: CookieStorage, document: URLRecord?, own: HTTPFields, url: URLRecord, next: any ProtocolClient) {
-        (self.storage, self.document, self.own, self.url, self.next) = (storage, document, own, url, next)
+    init(storage: CookieStorage, request: Request, next: any ProtocolClient) {
+        (self.storage, self.next) = (storage, next)
+        (document, own, url) = (request.mainDocumentURL, request.fields, request.url)
     }
+
+    /// `nil` if the URL has no host, and so no cookies.
+    var context: CookieContext? { CookieContext(url, document: document, now: Date()) }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
         store(redirectResponse)
@@ -81,8 +85,6 @@ private final class CookieClient: ForwardingClient {
         if let response = challenge.failureResponse, !challenge.protectionSpace.isProxy { store(response) }
         next.didReceive(challenge)
     }
-
-    private var context: CookieContext? { CookieContext(url, document: document, now: Date()) }
 
     private func store(_ response: Response) {
         storage.setCookies(from: response.fields, of: url, document: document)

@@ -16,7 +16,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var request: RequestOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var retries: RetryOptions
-    @OptionGroup var cookies: CookieOptions
+    @OptionGroup var state: StateOptions
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
@@ -50,8 +50,10 @@ struct GetCommand: ParsableCommand {
         setup.configuration.redirects.limit = request.redirectLimit
         // A user may look at the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
-        let cookies = try cookies.file()
+        let cookies = try state.cookieFile()
         setup.configuration.cookies = cookies?.storage
+        let strictHosts = try state.strictHosts.map { path throws(Failure) in try HSTSFileOption(path) }
+        setup.configuration.strictTransportSecurity = strictHosts?.storage
         let loader = setup.loader
 
         let trace = output.trace.flatMap { [keeps = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keeps) }
@@ -66,7 +68,10 @@ struct GetCommand: ParsableCommand {
         // An interrupted trace is a fragment, and must not replace a complete file.
         if let interruption = session.interruption { throw Failure(first?.status ?? interruption, nil) }
         let traced = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
-        let kept = Result { () throws(Failure) in try cookies?.write() }
+        let kept = Result { () throws(Failure) in
+            try cookies?.write()
+            try strictHosts?.write()
+        }
         try setup.replay?.write()
         try traced.get()
         try kept.get()

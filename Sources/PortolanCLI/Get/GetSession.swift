@@ -63,7 +63,7 @@ final class GetSession: Sendable {
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body)
-        command.cookies.addCookies(to: &request)
+        command.state.addCookies(to: &request)
         let output = try command.output.makeOutput(for: &request)
         command.request.leaveOutFields(of: &request)
         let load = GetLoad(

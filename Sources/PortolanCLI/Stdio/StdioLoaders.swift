@@ -10,11 +10,14 @@ struct StdioLoaders: Sendable {
     private let http: HTTPHandler
     /// The cookies of all loads, in memory.
     let cookies = CookieStorage()
+    /// The hosts that are loaded over https only, in memory.
+    let strictHosts = HSTSStorage()
 
     /// - Parameter http: the handler for `http:` and `https:` in `setup`.
     init(_ setup: LoaderSetup, http: HTTPHandler) {
         var setup = setup
         setup.configuration.cookies = cookies
+        setup.configuration.strictTransportSecurity = strictHosts
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup
             setup.configuration.redirects.mode = mode

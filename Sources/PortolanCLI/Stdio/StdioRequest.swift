@@ -82,7 +82,7 @@ enum StdioRequest {
 
 /// The state that a server can reset. It does not store cached responses and credentials yet.
 enum StdioStore: String, CaseIterable {
-    case cookies, cache, credentials, connections
+    case cookies, cache, credentials, hsts, connections
 }
 
 extension JSONValue {

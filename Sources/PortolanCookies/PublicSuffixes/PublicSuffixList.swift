@@ -23,9 +23,19 @@ package enum PublicSuffixList {
     /// Whether the host of a URL is an IPv6 address in brackets, or an IPv4 address: hosts of URLs that end in a number
     /// are (WHATWG URL §3.5).
     package static func isAddress(_ host: some StringProtocol) -> Bool {
-        if host.last == "]" { return true }
-        let label = host.utf8.reversed().prefix { $0 != UInt8(ascii: ".") }
-        return !label.isEmpty && label.allSatisfy { $0 &- 0x30 < 10 }
+        // Whether the label so far has digits, and nothing else.
+        var (hasDigits, hasOthers, last): (Bool, Bool, UInt8) = (false, false, 0)
+        for byte in host.utf8 {
+            if byte == UInt8(ascii: ".") {
+                (hasDigits, hasOthers) = (false, false)
+            } else if byte &- 0x30 < 10 {
+                hasDigits = true
+            } else {
+                hasOthers = true
+            }
+            last = byte
+        }
+        return last == UInt8(ascii: "]") || (hasDigits && !hasOthers)
     }
 
     private static func labels(of host: some StringProtocol) -> [[UInt8]] {

@@ -5,10 +5,26 @@ import PortolanURL
 
 /// The stored cookies, by domain.
 struct CookieJar {
-    private struct Entry {
-        var cookie: Cookie
+    /// A stored cookie. An object, so that a request that uses it notes the time without copying it.
+    private final class Entry {
+        let cookie: Cookie
         /// In which order cookies of the same time were made.
         let number: UInt64
+        var lastAccessTime: Date
+        /// What a `Cookie` field has of it.
+        let pair: [UInt8]
+
+        init(_ cookie: Cookie, number: UInt64) {
+            (self.cookie, self.number, lastAccessTime) = (cookie, number, cookie.lastAccessTime)
+            pair = cookie.nameBytes.isEmpty ? cookie.valueBytes : cookie.nameBytes + [UInt8(ascii: "=")] + cookie.valueBytes
+        }
+
+        /// The cookie with the time of its last use.
+        var current: Cookie {
+            var cookie = cookie
+            cookie.lastAccessTime = lastAccessTime
+            return cookie
+        }
     }
 
     private var entries: [String: [Entry]] = [:]
@@ -19,6 +35,8 @@ struct CookieJar {
     private let limits: CookieStorage.Limits
 
     init(limits: CookieStorage.Limits) { self.limits = limits }
+
+    var isEmpty: Bool { count == 0 }
 
     // MARK: Storing
 
@@ -62,12 +80,12 @@ struct CookieJar {
         }
         if let index, let old {
             cookie.creationTime = old.cookie.creationTime
-            list[index] = Entry(cookie: cookie, number: old.number)
+            list[index] = Entry(cookie, number: old.number)
             store(list, in: cookie.domain, change: 0)
             return [.replaced(old.cookie, by: cookie)]
         }
         lastNumber += 1
-        list.append(Entry(cookie: cookie, number: lastNumber))
+        list.append(Entry(cookie, number: lastNumber))
         store(list, in: cookie.domain, change: 1)
         return [.added(cookie)] + evict(from: cookie.domain, at: now)
     }
@@ -121,7 +139,7 @@ struct CookieJar {
         let order = domains.flatMap { entries[$0] ?? [] }.sorted { a, b in
             let (first, second) = (priority(a.cookie), priority(b.cookie))
             return first == second
-                ? (a.cookie.lastAccessTime, a.number) < (b.cookie.lastAccessTime, b.number) : first < second
+                ? (a.lastAccessTime, a.number) < (b.lastAccessTime, b.number) : first < second
         }
         let evicted = order.prefix(excess)
         let numbers = Set(evicted.map(\.number))
@@ -139,63 +157,48 @@ struct CookieJar {
         entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }.map(\.cookie)
     }
 
-    mutating func cookies(for context: CookieContext) -> [Cookie] {
-        matches(context).map { entries[$0.domain]?[$0.index].cookie }.compactMap(\.self)
-    }
-
-    /// Where a cookie to be sent is stored.
-    private struct Match {
-        let domain: String
-        let index: Int
-        let pathLength: Int
-        let creationTime: Date
-        let number: UInt64
-    }
+    func cookies(for context: CookieContext) -> [Cookie] { matches(context).map(\.current) }
 
     /// Finds the cookies to send, in the order in which they are sent, and notes that they were used.
     ///
     /// RFC 6265bis §5.8.3
-    private mutating func matches(_ context: CookieContext) -> [Match] {
+    private func matches(_ context: CookieContext) -> [Entry] {
         guard !entries.isEmpty else { return [] }
-        var matches: [Match] = []
+        var matches: [Entry] = []
         let (isSameSite, path, host) = (context.isSameSite, context.url.path, context.host)
         let isAddress = PublicSuffixList.isAddress(host)
         var domain = host
         while true {
             let isHost = domain.utf8.count == host.utf8.count
-            let key = String(domain)
-            if let list = entries[key] {
-                for (index, entry) in list.enumerated() where isHost || !entry.cookie.isHostOnly {
-                    let cookie = entry.cookie
-                    guard CookieRules.sends(cookie, in: context, isSameSite: isSameSite, path: path.utf8.span) else { continue }
-                    matches.append(
-                        Match(
-                            domain: key, index: index, pathLength: cookie.path.utf8.count, creationTime: cookie.creationTime,
-                            number: entry.number))
-                    entries[key]?[index].cookie.lastAccessTime = context.now
-                }
+            for entry in entries[String(domain)] ?? [] where isHost || !entry.cookie.isHostOnly {
+                guard CookieRules.sends(entry.cookie, in: context, isSameSite: isSameSite, path: path.utf8.span) else { continue }
+                entry.lastAccessTime = context.now
+                matches.append(entry)
             }
             guard !isAddress, let dot = domain.utf8.firstIndex(of: UInt8(ascii: ".")) else { break }
             domain = domain[domain.utf8.index(after: dot)...]
         }
-        matches.sort { a, b in
-            if a.pathLength != b.pathLength { return a.pathLength > b.pathLength }
-            return (a.creationTime, a.number) < (b.creationTime, b.number)
-        }
+        if matches.count > 1 { matches.sort(by: Self.isSent) }
         return matches
     }
 
-    mutating func header(for context: CookieContext, excluding names: [[UInt8]]) -> [UInt8]? {
+    private static func isSent(_ a: Entry, before b: Entry) -> Bool {
+        let (first, second) = (a.cookie.path.utf8.count, b.cookie.path.utf8.count)
+        if first != second { return first > second }
+        if a.cookie.creationTime != b.cookie.creationTime { return a.cookie.creationTime < b.cookie.creationTime }
+        return a.number < b.number
+    }
+
+    func header(for context: CookieContext, excluding names: [[UInt8]]) -> [UInt8]? {
+        var matches = matches(context)
+        if !names.isEmpty { matches.removeAll { names.contains($0.cookie.nameBytes) } }
+        guard !matches.isEmpty else { return nil }
         var header: [UInt8] = []
-        for match in matches(context) {
-            guard let cookie = entries[match.domain]?[match.index].cookie, !names.contains(cookie.nameBytes) else { continue }
+        header.reserveCapacity(matches.reduce(0) { $0 + $1.pair.count + 2 })
+        for entry in matches {
             if !header.isEmpty { header += [UInt8(ascii: ";"), UInt8(ascii: " ")] }
-            if !cookie.nameBytes.isEmpty {
-                header += cookie.nameBytes
-                header.append(UInt8(ascii: "="))
-            }
-            header += cookie.valueBytes
+            header += entry.pair
         }
-        return header.isEmpty ? nil : header
+        return header
     }
 }

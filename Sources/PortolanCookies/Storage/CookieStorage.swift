@@ -65,6 +65,9 @@ public final class CookieStorage: Sendable {
     /// All cookies that have not expired, in the order in which they were made.
     public var cookies: [Cookie] { state.withLock { $0.jar.all(at: Date()) } }
 
+    /// Whether there are no cookies, not even ones that have expired.
+    package var isEmpty: Bool { state.withLock { $0.jar.isEmpty } }
+
     /// The cookies that a load of the URL would send, in the order in which it would send them.
     ///
     /// - Parameter document: the document on whose behalf the load is made, as in `Request.mainDocumentURL`.
@@ -98,7 +101,9 @@ public final class CookieStorage: Sendable {
     /// - Returns: how many were stored. The others are not allowed, or are no cookies.
     @discardableResult
     public func setCookies(from fields: HTTPFields, of url: URLRecord, document: URLRecord? = nil) -> Int {
-        guard fields.contains(.setCookie), let context = CookieContext(url, document: document, now: Date()) else { return 0 }
+        // Not `contains(.setCookie)`: the first look-up by a name makes an index of all fields.
+        guard fields.contains(where: { $0.name == .setCookie }), let context = CookieContext(url, document: document, now: Date())
+        else { return 0 }
         var count = 0
         for field in fields where field.name == .setCookie {
             let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }

@@ -48,6 +48,12 @@ public struct Response: Sendable {
         set { ownParts.remainingContentCodings = newValue }
     }
 
+    /// Whether the response came over a secure connection whose certificate was trusted without an exception.
+    package var isVerified: Bool {
+        get { parts.isVerified }
+        set { ownParts.isVerified = newValue }
+    }
+
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
         suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
@@ -73,6 +79,7 @@ public struct Response: Sendable {
         var status: HTTPResponse.Status?
         var fields: HTTPFields
         var remainingContentCodings: [String] = []
+        var isVerified = false
 
         init(
             url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, givenFilename: String?,
@@ -92,6 +99,7 @@ public struct Response: Sendable {
                 url: other.url, mimeType: other.mimeType, textEncodingName: other.textEncodingName, expectedLength: other.expectedLength,
                 givenFilename: other.givenFilename, status: other.status, fields: other.fields)
             remainingContentCodings = other.remainingContentCodings
+            isVerified = other.isVerified
         }
     }
 

@@ -41,10 +41,18 @@ extension RedirectPolicy {
     /// Returns the request to make when a handler proposes `proposed` as the successor of `current`; `nil` if the
     /// redirect response is to be delivered.
     ///
-    /// - Parameter count: how many redirects the load has followed.
+    /// - Parameters:
+    ///   - count: how many redirects the load has followed.
+    ///   - isUpgrade: whether no server redirects, but the host is known to want secure connections only. Such a
+    ///     redirect is always followed, and keeps all fields.
     /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``, with the cause
     ///   ``LoadError/Code/unsupportedScheme`` if a redirect may not lead to the URL.
-    func successor(of current: Request, proposed: Request, count: Int) throws(LoadError) -> Request? {
+    func successor(of current: Request, proposed: Request, count: Int, isUpgrade: Bool = false) throws(LoadError) -> Request? {
+        if isUpgrade {
+            var next = proposed
+            next.url = next.url.inheritingFragment(of: current.url)
+            return next
+        }
         switch mode {
         case .follow: break
         case .manual: return nil

@@ -7,6 +7,7 @@ import Synchronization
 extension DelegateClient {
     func didReceive(_ challenge: AuthenticationChallenge) {
         guard let task else { return challenge.answer(.cancel) }
+        if let response = challenge.failureResponse { task.loader.note(response) }
         let isFirst = challenge.previousFailureCount == 0
         let proposed =
             challenge.proposedCredential ?? .inUserInformation(of: task.currentRequest.url, for: challenge.protectionSpace)

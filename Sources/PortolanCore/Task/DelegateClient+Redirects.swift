@@ -6,9 +6,12 @@ import Synchronization
 extension DelegateClient {
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         guard let task else { return .stopped }
+        task.loader.note(response)
         do throws(LoadError) {
             let policy = task.loader.configuration.redirects
-            guard let successor = try policy.successor(of: task.currentRequest, proposed: request, count: redirectCount) else {
+            guard
+                let successor = try policy.successor(of: task.currentRequest, proposed: request, count: redirectCount, isUpgrade: isUpgrade)
+            else {
                 return .keepGoing
             }
             return decide(on: successor, response, of: task)

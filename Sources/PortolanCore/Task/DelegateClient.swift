@@ -12,11 +12,14 @@ final class DelegateClient: ProtocolClient {
     private let delegate: any LoadDelegate
     /// How many redirects the task followed before this handler load.
     let redirectCount: Int
+    /// Whether the load only redirects to a secure URL.
+    let isUpgrade: Bool
     let openChallenge = Mutex<OpenChallenge?>(nil)
 
-    init(task: LoadTask, redirectCount: Int) {
+    init(task: LoadTask, redirectCount: Int, isUpgrade: Bool = false) {
         self.task = task
         self.redirectCount = redirectCount
+        self.isUpgrade = isUpgrade
         delegate = task.delegate
     }
 
@@ -36,6 +39,7 @@ final class DelegateClient: ProtocolClient {
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
+        task.loader.note(response)
         if let error = task.loader.configuration.redirects.error(for: response) {
             task.end(with: error)
             return .stopped

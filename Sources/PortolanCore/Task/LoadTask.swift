@@ -180,7 +180,8 @@ public final class LoadTask: Sendable {
     private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
         let canonical = entry.handler.canonicalRequest(for: request)
         var request = canonical
-        let client = DelegateClient(task: self, redirectCount: machine.withLock { $0.metrics.redirectCount })
+        let client = DelegateClient(
+            task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }, isUpgrade: entry.handler is UpgradeHandler)
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,

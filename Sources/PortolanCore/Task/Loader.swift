@@ -53,6 +53,9 @@ public final class Loader: Sendable {
 
         /// The stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
         package var cookiePolicy: (any LoadPolicy)?
+        /// The hosts that are loaded over secure connections only; `Loader.Configuration.strictTransportSecurity` sets
+        /// it.
+        package var upgradePolicy: (any UpgradePolicy)?
 
         public init() {}
     }
@@ -98,6 +101,10 @@ public final class Loader: Sendable {
                 .notOffered,
                 message: "\(request.url.shortDescription) must come from the cache, and there is no cache yet; use another cache policy")
         }
+        if let target = configuration.upgradePolicy?.upgraded(request.url) {
+            let upgrade = RegisteredHandler(UpgradeHandler(to: target), registration: 0)
+            if upgrade.beginLoad() { return .handler(upgrade) }
+        }
         let excluded = failed.map(\.deferred)
         if let finding = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return finding }
         throw failed.first?.error ?? unsupported(request)
@@ -134,6 +141,11 @@ public final class Loader: Sendable {
     func applyPolicies(to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient) -> any ProtocolClient {
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
         return cookiePolicy.apply(to: &request, next: client)
+    }
+
+    /// Lets the policies learn from a response.
+    func note(_ response: Response) {
+        if response.isVerified { configuration.upgradePolicy?.note(response) }
     }
 
     /// Logs a repeated failure below warning level, because thousands of requests may need the same handlers.

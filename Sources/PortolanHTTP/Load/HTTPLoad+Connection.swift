@@ -31,6 +31,7 @@ extension HTTPLoad: ConnectionRequester {
     func use(_ connection: any PooledConnection) {
         endWait()
         let stream = connection.makeStream(for: self)
+        isVerified = connection.trust.map { $0.evidence.verdict == nil } == true && configuration.tls.verification == .full
         cancelOpenChallenge()
         // The client may have stopped the load in that call.
         if case .over = state { return stream.cancel(self) }

@@ -38,7 +38,7 @@ extension HTTPLoad: HTTPTransaction {
         guard isExpected() else { return .stopped }
         noteFirstByte()
         guard case .exchanging(let stream) = state else { return .stopped }
-        let received = ReceivedResponse(head, from: request.url, bodyLength: length, type: &shard.lastType)
+        let received = ReceivedResponse(head, from: request.url, bodyLength: length, isVerified: isVerified, type: &shard.lastType)
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
             return retryWithoutExpectation(received, from: stream)
         }

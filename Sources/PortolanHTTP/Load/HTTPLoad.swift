@@ -61,6 +61,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     var place = Place.none
     /// Whether a server passed the request over. The load then goes before loads that came later.
     var wasPassedOver = false
+    /// Whether the connection is secure, and its certificate is trusted without an exception.
+    var isVerified = false
     /// Whether a response has begun, an interim one included.
     var hasBegun = false
     /// The open challenge about a connection.

@@ -7,7 +7,7 @@ import PortolanHTTPSyntax
 /// The head of a response, as received and as the caller gets it.
 struct ReceivedResponse {
     let head: ResponseHead
-    let response: Response
+    private(set) var response: Response
     let storage: CacheStoragePolicy
     /// Whether the body has a content coding, or a transfer coding other than chunked.
     let mayBeDecoded: Bool
@@ -15,13 +15,14 @@ struct ReceivedResponse {
     /// - Parameters:
     ///   - length: the length of the body to come, if it is known.
     ///   - type: the Content-Type of the previous response, which is updated.
-    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, type: inout ParsedType) {
+    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, isVerified: Bool = false, type: inout ParsedType) {
         let notes = Notes(head.fields)
         self.head = head
         response = Response(
             url: url, mimeType: notes.contentType.flatMap { type.parsing($0, of: notes.contentTypeCount, in: head.fields) },
             expectedLength: length,
             suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
+        if isVerified { response.isVerified = true }
         mayBeDecoded = notes.hasContentCoding || !head.framing.transferCodings.isEmpty
         storage = notes.cacheControl.map(Self.storage) ?? .allowed
     }

@@ -13,7 +13,8 @@ import Testing
         (
             "Portolan",
             [
-                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanCoding", "PortolanHTTPSyntax", "PortolanHTTP",
+                "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCoding", "PortolanHTTPSyntax",
+                "PortolanHTTP",
                 "PortolanTransport",
             ], "Sources/Portolan/Exports.swift"
         ),

@@ -78,7 +78,7 @@ import Testing
         #expect(delegate.challenges.map(\.failures) == [0, 1])
     }
 
-    /// The password of the URL must not go to whoever offers Basic after Digest.
+    /// The password of the URL must not go to a server that offers Basic after Digest.
     @Test func basicAfterDigestGetsNoPassword() async throws {
         let server = try Self.server(
             Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), Self.refusal(#"Basic realm="r""#), Self.success())

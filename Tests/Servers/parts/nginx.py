@@ -51,6 +51,7 @@ LOCATIONS = """
         location = /consume {{ proxy_pass http://127.0.0.1:{http}/sink; proxy_http_version 1.1; }}
         location /limited/ {{ client_max_body_size 1k; root {site}/uploads; dav_methods PUT; }}
         location /uploads/ {{ dav_methods PUT DELETE; create_full_put_path on; }}
+        location = /strict.txt {{ return 200 "strict\\n"; add_header Strict-Transport-Security "max-age=1000; includeSubDomains"; }}
         location /private/ {{ auth_basic "Harbour"; auth_basic_user_file {folder}/users; }}
         location /quay/ {{ alias {site}/private/; auth_basic "Quay"; auth_basic_user_file {folder}/users; }}
         location /chunked/ {{ alias {site}/; gzip off; ssi on; ssi_types *; }}

@@ -20,7 +20,9 @@ enum PortolanLoads {
     }
 
     /// The delegate form with `count` loads in flight. Each load starts when the one before it ends.
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Competitor {
+    static func chained(
+        _ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil, name: String = name
+    ) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Competitor(name, amount: times) { try await LoadChains.load(request, times: times, inFlight: count, with: loader) }
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Portolan
+
 /// Measures http: loads of 1 KiB over persistent connections, in each of the caller's forms.
 enum HTTPRows {
     private static let size = 1 << 10
@@ -18,6 +20,16 @@ enum HTTPRows {
                 try RawSocketLoop.competitor(target, times: often, amount: often),
             ],
             budget: .atMost(0.7, of: LibCurl.name, over: RawSocketLoop.name))
+    }
+
+    /// The delegate form, by a loader that keeps cookies and HSTS hosts, and has none.
+    static func policies(_ fixture: Fixture) throws -> Row {
+        let target = try fixture.target(size)
+        let (with, without) = (Loader(configuration: .ephemeral), Loader(configuration: .init()))
+        return Row(
+            unit: .microseconds, subject: try PortolanLoads.chained(target, times: often, with: with),
+            peers: [try PortolanLoads.chained(target, times: often, with: without, name: "without")],
+            budget: .atMost(1.03, of: "without"))
     }
 
     /// The blocking form.

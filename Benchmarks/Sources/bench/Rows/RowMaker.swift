@@ -23,6 +23,7 @@ struct RowMaker: Sendable {
         RowMaker(name: "gzip", summary: "gzip:file: 128 MiB, through the plugin, streamed", make: GzipRow.make),
         RowMaker(name: "manifests-1000", summary: "start of the command line with 1,000 installed manifests", make: ManifestsRow.make),
         RowMaker(name: "http-get", summary: "http: 1 KiB, kept alive, one after another, delegate", make: HTTPRows.get),
+        RowMaker(name: "http-get-policies", summary: "the same, with cookies and HSTS or without", make: HTTPRows.policies),
         RowMaker(name: "http-get-blocking", summary: "the same, waitForData(for:)", make: HTTPRows.blocking),
         RowMaker(name: "http-get-async", summary: "the same, data(for:)", make: HTTPRows.awaited),
         RowMaker(name: "http-64", summary: "http: 1 KiB, 64 in flight, delegate", make: HTTPRows.concurrent),

@@ -6,8 +6,8 @@ import HTTPTypes
 import Portolan
 import PortolanCookies
 
-/// Options for cookies, as in curl.
-struct CookieOptions: ParsableArguments {
+/// Options for what is remembered between loads, as in curl.
+struct StateOptions: ParsableArguments {
     @Option(
         name: [.customShort("b"), .customLong("cookie")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
@@ -27,11 +27,20 @@ struct CookieOptions: ParsableArguments {
         help: "Leave out the cookies of files that end with a session.")
     var ignoresSessionCookies = false
 
+    @Option(
+        name: .customLong("hsts"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Load hosts of this file over https only, and write it with the hosts whose responses ask for that, in the format of curl.",
+            valueName: "file"),
+        completion: .file())
+    var strictHosts: String?
+
     func validate() throws {
         for text in texts where HTTPField.isValidValue(text) == false {
             throw ValidationError("-b: the cookies contain a character that no header may contain")
         }
         if jar?.isEmpty == true { throw ValidationError("-c: the name of the file is empty") }
+        if strictHosts?.isEmpty == true { throw ValidationError("--hsts: the name of the file is empty") }
     }
 
     /// The cookies that were given as text.
@@ -45,7 +54,7 @@ struct CookieOptions: ParsableArguments {
     }
 
     /// The stored cookies of all loads; `nil` if no option names a file.
-    func file() throws(Failure) -> CookieFile? {
+    func cookieFile() throws(Failure) -> CookieFile? {
         let sources = cookies.filter { !$0.contains("=") }
         guard !sources.isEmpty || jar != nil else { return nil }
         // '-b ""' stores cookies without a file.

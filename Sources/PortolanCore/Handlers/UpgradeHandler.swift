@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// Redirects one request to a secure URL, before anything is sent.
+///
+/// Its redirect has the status 307 and the field `Non-Authoritative-Reason`, as in browsers. A delegate that declines it
+/// receives this response and no body.
+struct UpgradeHandler: ProtocolHandler {
+    let identifier = "org.portolan.hsts"
+    let schemes = SchemeSet.any
+    let traits: HandlerTraits = .stopsInTurn
+    private let target: URLRecord
+
+    init(to target: URLRecord) { self.target = target }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        var response = Response(url: request.url, expectedLength: 0, status: .temporaryRedirect)
+        response.fields[.location] = target.description
+        if let reason = HTTPField.Name("Non-Authoritative-Reason") { response.fields[reason] = "HSTS" }
+        var upgraded = request
+        upgraded.url = target
+        return ScriptedLoad([.redirect(to: upgraded, response), .response(response), .finish], client: client)
+    }
+}

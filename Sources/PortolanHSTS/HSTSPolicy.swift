@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+public import PortolanCore
+
+extension Loader.Configuration {
+    /// The hosts that are loaded over secure connections only; `nil` for none. Several loaders may share a storage.
+    public var strictTransportSecurity: HSTSStorage? {
+        get { (upgradePolicy as? HSTSPolicy)?.storage }
+        set { upgradePolicy = newValue.map(HSTSPolicy.init) }
+    }
+}
+
+extension HSTSStorage {
+    /// The hosts of loaders with the default configuration.
+    public static let shared = HSTSStorage()
+}
+
+/// Upgrades requests to hosts that want secure connections only, and notes such hosts.
+package struct HSTSPolicy: UpgradePolicy {
+    package let storage: HSTSStorage
+
+    package init(storage: HSTSStorage) { self.storage = storage }
+
+    package func upgraded(_ url: URLRecord) -> URLRecord? { storage.upgraded(url, now: Date()) }
+
+    /// Only the first field of a response counts (RFC 6797 §8.1).
+    package func note(_ response: Response) {
+        guard response.isVerified, let name = HTTPField.Name("Strict-Transport-Security"),
+            let field = response.fields.first(where: { $0.name == name })
+        else { return }
+        storage.note(unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }, from: response.url, now: Date())
+    }
+}

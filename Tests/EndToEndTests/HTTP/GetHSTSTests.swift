@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// HSTS of `get` and `stdio`, with nginx over TLS.
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetHSTSTests {
+    private let program: Program
+    private let servers: TestServers
+
+    init() throws {
+        program = try Program()
+        servers = try TestServers.shared
+    }
+
+    private func hosts() throws -> [String] {
+        try String(contentsOf: program.folder.appendingPathComponent("hosts"), encoding: .utf8).split(separator: "\n").map(String.init)
+            .filter { !$0.hasPrefix("#") }
+    }
+
+    @Test func hostOfASecureResponseIsUpgradedLater() throws {
+        let endpoint = try servers.endpoint(.nginxHTTPS1)
+        let authority = ["--cacert", try servers.path(of: .authority)]
+        let first = try program.run(["get", "--hsts", "hosts"] + authority + [endpoint.url("/strict.txt")])
+        #expect(first.status == 0, "\(first.errors)")
+        let lines = try hosts()
+        #expect(lines.count == 1 && lines[0].hasPrefix(".localhost \"20"), "\(lines)")
+        let plain = "http://localhost:\(endpoint.port)/hello.txt"
+        let second = try program.run(["get", "-v", "--hsts", "hosts"] + authority + [plain])
+        #expect(second.text == "Hello\n" && second.errors.contains { $0.contains("307") }, "\(second.errors)")
+        // curl reads the file, too.
+        let curl = try program.runScript("curl -s --hsts hosts --cacert '\(authority[1])' '\(plain)'")
+        #expect(curl.text == "Hello\n")
+    }
+
+    /// `-k` accepts any certificate, so the host's wish proves nothing.
+    @Test func responseOfAnUncheckedServerTeachesNothing() throws {
+        let outcome = try program.run("get", "-k", "--hsts", "hosts", servers.url(.nginxHTTPS1, "/strict.txt"))
+        #expect(outcome.status == 0 && !FileManager.default.fileExists(atPath: program.folder.path + "/hosts"))
+    }
+
+    @Test func lineThatIsNoHostIsSkippedWithAWarning() throws {
+        try program.makeFile("hosts", "nonsense\nexample.com \"unlimited\"\n")
+        let outcome = try program.run("get", "--hsts", "hosts", "data:,x")
+        #expect(outcome.text == "x")
+        #expect(outcome.errors == ["portolan: warning: --hsts: 'hosts': line 1 is not a host with its end; it is skipped"])
+        #expect(try hosts() == ["nonsense", "example.com \"unlimited\""])
+    }
+}

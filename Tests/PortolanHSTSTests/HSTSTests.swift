@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanURL
+import Synchronization
+import Testing
+
+@testable import PortolanHSTS
+
+/// Tests HTTP Strict Transport Security, by the sections of RFC 6797.
+@Suite struct HSTSTests {
+    private static let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private static func storage(_ value: String, _ url: String = "https://example.com/") throws -> HSTSStorage {
+        let storage = HSTSStorage()
+        storage.note(Array(value.utf8), from: try URLRecord(parsing: url), now: now)
+        return storage
+    }
+
+    private static func upgraded(_ url: String, by storage: HSTSStorage, after seconds: Double = 0) throws -> String? {
+        storage.upgraded(try URLRecord(parsing: url), now: now + seconds)?.description
+    }
+
+    /// §6.1
+    @Test(
+        arguments: [
+            ("max-age=10", 10, false), ("MAX-AGE=10; IncludeSubDomains", 10, true), ("includeSubDomains;max-age=\"10\"", 10, true),
+            (" max-age = 10 ; preload ; x=\"a;b\" ; ;", 10, false), ("max-age=0", 0, false),
+            ("max-age=99999999999999999999999", nil, false),
+        ] as [(String, Int64?, Bool)])
+    func valueIsRead(value: String, maxAge: Int64?, includesSubdomains: Bool) throws {
+        let field = try #require(StrictTransportSecurity(parsing: Array(value.utf8)))
+        #expect(maxAge == nil ? field.maxAge > 1 << 50 : field.maxAge == maxAge)
+        #expect(field.includesSubdomains == includesSubdomains)
+    }
+
+    @Test(arguments: [
+        "", "includeSubDomains", "max-age", "max-age=", "max-age=x", "max-age=-1", "max-age=1.5", "max-age=10; max-age=10",
+        "max-age=10; includeSubDomains; includesubdomains", "max-age=10; includeSubDomains=1", "max-age=\"10", "max-age=10 x", "max-age 10",
+        "=10; max-age=10", "max-age=10, max-age=20", "max-age=\"\"",
+    ])
+    func malformedValueIsIgnored(value: String) throws {
+        #expect(StrictTransportSecurity(parsing: Array(value.utf8)) == nil)
+        #expect(try Self.storage(value).allHosts.isEmpty)
+    }
+
+    /// §8.2, §8.3
+    @Test(
+        arguments: [
+            ("http://example.com/a?b#c", "https://example.com/a?b#c"), ("http://EXAMPLE.com./", "https://example.com./"),
+            ("http://example.com:80/", "https://example.com/"), ("http://example.com:8080/", "https://example.com:8080/"),
+            ("http://u:p@example.com/", "https://u:p@example.com/"), ("http://example.com:443/", "https://example.com/"),
+            ("http://www.example.com/", nil), ("http://notexample.com/", nil), ("http://com/", nil), ("https://example.com/", nil),
+            ("ftp://example.com/", nil), ("ws://example.com/", nil),
+        ] as [(String, String?)])
+    func knownHostIsUpgraded(url: String, expected: String?) throws {
+        #expect(try Self.upgraded(url, by: Self.storage("max-age=10")) == expected)
+    }
+
+    @Test func subdomainsAreUpgradedIfTheHostSaysSo() throws {
+        let storage = try Self.storage("max-age=10; includeSubDomains")
+        #expect(try Self.upgraded("http://a.b.example.com/", by: storage) == "https://a.b.example.com/")
+        #expect(try Self.upgraded("http://aexample.com/", by: storage) == nil)
+        // A subdomain's own wish does not weaken that of the host above.
+        storage.note(Array("max-age=10".utf8), from: try URLRecord(parsing: "https://b.example.com/"), now: Self.now)
+        #expect(try Self.upgraded("http://a.b.example.com/", by: storage) == "https://a.b.example.com/")
+    }
+
+    @Test func wishEndsAndIsTakenBack() throws {
+        let storage = try Self.storage("max-age=10")
+        #expect(try Self.upgraded("http://example.com/", by: storage, after: 9.5) != nil)
+        #expect(try Self.upgraded("http://example.com/", by: storage, after: 10) == nil)
+        storage.note(Array("max-age=0".utf8), from: try URLRecord(parsing: "https://example.com./"), now: Self.now)
+        #expect(try Self.upgraded("http://example.com/", by: storage) == nil)
+    }
+
+    /// §8.1: only secure responses count, and addresses have no wish.
+    @Test(arguments: ["http://example.com/", "https://127.0.0.1/", "https://[::1]/", "https://0x7f.1/"])
+    func otherResponsesAreNotNoted(url: String) throws {
+        #expect(try Self.storage("max-age=10", url).allHosts.isEmpty)
+    }
+
+    @Test func fileHasTheFormatOfCurl() {
+        let text = """
+            # Your HSTS cache. https://curl.se/docs/hsts.html
+            .example.com "20330518 03:33:20"
+            example.org "unlimited"\r
+
+            example.net 20330518 03:33:20
+            """
+        let (hosts, problems) = HSTSFile.parse(Array(text.utf8))
+        let end = Date(timeIntervalSince1970: 2_000_000_000)
+        #expect(problems.isEmpty)
+        #expect(
+            hosts == [
+                .init(name: "example.com", includesSubdomains: true, expiry: end), .init(name: "example.org"),
+                .init(name: "example.net", expiry: end),
+            ])
+        #expect(HSTSFile.parse(HSTSFile.bytes(of: hosts)).hosts == hosts)
+        let wrong = [
+            "x", "example.com \"soon\"", ". \"unlimited\"", "example.com \"20331318 00:00:00\"", "example.com \"2033-05-18 00:00\"",
+            "exämple.com \"unlimited\"",
+        ]
+        #expect(HSTSFile.parse(Array(wrong.joined(separator: "\n").utf8)).problems == Array(1...wrong.count))
+    }
+
+    @Test func hostsHaveALimit() {
+        let storage = HSTSStorage()
+        for number in 0...HSTSStorage.limit {
+            storage.set(.init(name: "h\(number).example", expiry: .now + Double(1000 + number)))
+        }
+        let names = storage.allHosts.map(\.name)
+        #expect(names.count <= HSTSStorage.limit && names.contains("h\(HSTSStorage.limit).example") && !names.contains("h0.example"))
+    }
+}
+
+/// Tests the redirect that an upgrade is.
+@Suite struct HSTSLoadTests {
+    /// Serves `http:` and `https:`, and records the URLs.
+    private final class Server: ProtocolHandler {
+        let identifier = "test.server"
+        let schemes = SchemeSet.only(["http", "https"])
+        private let isVerified: Bool
+        private let log = Mutex<[Request]>([])
+
+        init(isVerified: Bool) { self.isVerified = isVerified }
+
+        var requests: [Request] { log.withLock { $0 } }
+        var urls: [String] { requests.map(\.url.description) }
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            log.withLock { $0.append(request) }
+            var response = Response(url: request.url, status: .ok)
+            if let name = HTTPField.Name("Strict-Transport-Security") {
+                response.fields.append(HTTPField(name: name, value: "max-age=1000"))
+                response.fields.append(HTTPField(name: name, value: "max-age=0"))
+            }
+            response.isVerified = isVerified && request.url.scheme == "https"
+            return ScriptedLoad([.response(response), .data(Array("x".utf8)), .finish], client: client)
+        }
+    }
+
+    private static func loader(_ server: Server, _ mode: RedirectPolicy.Mode = .follow) -> Loader {
+        var configuration = Loader.Configuration()
+        configuration.handlers = [server]
+        configuration.redirects.mode = mode
+        configuration.strictTransportSecurity = HSTSStorage()
+        return Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+
+    @Test(arguments: [RedirectPolicy.Mode.follow, .manual, .error])
+    func laterLoadsAreRedirectedWithAllTheirFields(mode: RedirectPolicy.Mode) async throws {
+        let server = Server(isVerified: true)
+        let loader = Self.loader(server, mode)
+        _ = try await loader.data(from: "https://example.com/")
+        var request = try Request("http://example.com/a#f")
+        try request.setField("Authorization", "own")
+        let redirects = Mutex<[String]>([])
+        let delegate = ClosureDelegate(onRedirect: { request, response in
+            redirects.withLock { $0.append("\(response.status?.code ?? 0) \(request.url) \(response.fields[.location] ?? "")") }
+            return .follow(request)
+        })
+        let (_, response) = try await loader.data(for: request, delegate: delegate)
+        #expect(response.url.description == "https://example.com/a#f" && response.status == .ok)
+        #expect(
+            server.urls == ["https://example.com/", "https://example.com/a#f"] && server.requests.last?.fields[.authorization] == "own")
+        #expect(redirects.withLock { $0 } == ["307 https://example.com/a#f https://example.com/a#f"])
+    }
+
+    @Test func declinedUpgradeLoadsNothing() async throws {
+        let server = Server(isVerified: true)
+        let loader = Self.loader(server)
+        loader.configuration.strictTransportSecurity?.set(.init(name: "example.com"))
+        let delegate = ClosureDelegate(onRedirect: { _, _ in .deliver })
+        let (body, response) = try await loader.data(for: Request("http://example.com/"), delegate: delegate)
+        #expect(response.status == .temporaryRedirect && body.isEmpty && server.urls.isEmpty)
+    }
+
+    /// A connection with a certificate error, or without TLS, teaches nothing.
+    @Test func unverifiedResponsesAreNotNoted() async throws {
+        let server = Server(isVerified: false)
+        let loader = Self.loader(server)
+        for url in ["https://example.com/", "http://example.com/"] { _ = try await loader.data(from: url) }
+        #expect(server.urls == ["https://example.com/", "http://example.com/"])
+        #expect(loader.configuration.strictTransportSecurity?.allHosts.isEmpty == true)
+    }
+}
