@@ -2,8 +2,8 @@
 
 import FoundationEssentials
 
-/// Hosts in the file format of curl: one line each, with a dot before the name of a host that speaks for those below it,
-/// and the end in UTC, or `unlimited`.
+/// Hosts in the file format of curl: one line each, with a dot before the name of a host that speaks for those below
+/// it, and the end in UTC, or `unlimited`.
 ///
 ///     .example.com "20271125 20:00:00"
 ///

@@ -8,7 +8,7 @@ struct CallChecker {
     let callbacks: [Callback]
     /// Whether the call cleans up, describes an error or stops a load. Such calls define no variables and pass no
     /// callbacks.
-    var isPlain = false
+    var isAuxiliary = false
 
     static let bufferLimit: Int128 = 16 << 20
 
@@ -28,7 +28,7 @@ struct CallChecker {
         var (operands, defined, next) = ([Operand](), scope, 0)
         for parameter in signature.parameters {
             guard parameter.takesArgument else {
-                operands.append(try ownOperand(of: parameter, signature))
+                operands.append(try implicitOperand(of: parameter, signature))
                 continue
             }
             let argument = source.arguments[next]
@@ -40,7 +40,7 @@ struct CallChecker {
         for (index, parameter) in signature.parameters.enumerated() {
             switch parameter.kind {
             case .bytes(let length), .buffer(let length, _):
-                for measure in length { operands[measure] = try self.length(of: index, signature.parameters[measure]) }
+                for lengthIndex in length { operands[lengthIndex] = try self.length(of: index, signature.parameters[lengthIndex]) }
             default: break
             }
         }
@@ -74,7 +74,7 @@ struct CallChecker {
     }
 
     /// The operand of a parameter without an argument.
-    private func ownOperand(of parameter: Parameter, _ signature: Signature) throws(BindingProblem) -> Operand {
+    private func implicitOperand(of parameter: Parameter, _ signature: Signature) throws(BindingProblem) -> Operand {
         switch parameter.kind {
         case .user: return .user
         case .callback(let name): return try callback(name)
@@ -86,7 +86,7 @@ struct CallChecker {
     }
 
     private func callback(_ name: String) throws(BindingProblem) -> Operand {
-        guard !isPlain else {
+        guard !isAuxiliary else {
             throw BindingProblem("passes the callback '\(name)' in a call for cleanup, error or stop; only the call of a step can")
         }
         guard let index = callbacks.firstIndex(where: { $0.name == name }) else {
@@ -119,7 +119,9 @@ struct CallChecker {
     }
 
     private func define(_ argument: ArgumentSource, _ type: ValueType, _ scope: inout Scope) throws(BindingProblem) -> Int {
-        guard !isPlain else { throw BindingProblem("names an output in a call for cleanup, error or stop; only the call of a step can") }
+        guard !isAuxiliary else {
+            throw BindingProblem("names an output in a call for cleanup, error or stop; only the call of a step can")
+        }
         guard case .text(let name) = argument else { throw BindingProblem("needs a name for the function's output") }
         return try scope.define(name, type)
     }

@@ -42,7 +42,7 @@ struct ProgramChecker {
     var scope: Scope
     private var plainCalls: CallChecker {
         var calls = calls
-        calls.isPlain = true
+        calls.isAuxiliary = true
         return calls
     }
 

@@ -28,6 +28,6 @@ struct ExplainCommand: ParsableCommand {
         } else {
             try StandardOutput.write(explanation.text)
         }
-        if let failure = explanation.failure { throw failure.mentioning(setup.strays) }
+        if let failure = explanation.failure { throw failure.mentioning(setup.unusablePlugins) }
     }
 }

@@ -60,7 +60,8 @@ struct GetCommand: ParsableCommand {
         let body = Result { () throws(Failure) in try request.body() }
         var first: Failure?
         for url in urls {
-            guard let failure = session.load(url, sending: body, with: self, on: loader, strays: setup.strays, trace: trace)
+            guard
+                let failure = session.load(url, sending: body, with: self, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
             else { continue }
             first = first ?? failure
             if failure.endsSession { break }

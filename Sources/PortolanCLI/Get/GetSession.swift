@@ -9,7 +9,7 @@ final class GetSession: Sendable {
     private struct State {
         var load: GetLoad?
         var interruption: ExitStatus?
-        var hasToldOfIt = false
+        var hasReportedIt = false
     }
 
     /// How long the program waits for a load that must end. Then it exits, because the load's thread may hang in a
@@ -25,7 +25,7 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: the request body, or the reason why it is not available.
     func load(
-        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, strays: [PluginProblem],
+        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, unusablePlugins: [PluginProblem],
         trace: TraceFile?
     ) -> Failure? {
         let observers = command.output.makeObservers(trace, checksTrust: !command.http.trustsEveryServer)
@@ -53,7 +53,7 @@ final class GetSession: Sendable {
                     schedule.begin()
                     continue
                 }
-                return report(error.mentioning(strays), to: observers, at: load?.time ?? .zero)
+                return report(error.mentioning(unusablePlugins), to: observers, at: load?.time ?? .zero)
             }
         }
     }
@@ -111,7 +111,7 @@ final class GetSession: Sendable {
             // `try?` because the first failure is the one to report.
             try? observer.observe(.failed(failure), at: time)
         }
-        if let message = failure.message, interruption == nil || isFirstToTell() { Diagnostics.report(message) }
+        if let message = failure.message, interruption == nil || claimsReport() { Diagnostics.report(message) }
         return failure
     }
 
@@ -135,15 +135,15 @@ final class GetSession: Sendable {
         // Normally the main thread exits. This thread exits only if the main thread hangs in a write or before the
         // load.
         if hasEnded { _ = monitor.wait(atMost: Self.grace) { _ in nil as Bool? } }
-        if isFirstToTell() { Diagnostics.report(Self.failure(status).message ?? "") }
+        if claimsReport() { Diagnostics.report(Self.failure(status).message ?? "") }
         SignalHandler.leave(status)
     }
 
-    /// Whether the signal is not reported yet. It is reported once, even if the main thread takes long to exit.
-    private func isFirstToTell() -> Bool {
+    /// Whether the caller is to report the signal, which is reported once, even if the main thread takes long to exit.
+    private func claimsReport() -> Bool {
         monitor.withLock { state in
-            defer { state.hasToldOfIt = true }
-            return !state.hasToldOfIt
+            defer { state.hasReportedIt = true }
+            return !state.hasReportedIt
         }
     }
 

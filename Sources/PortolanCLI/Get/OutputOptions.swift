@@ -90,14 +90,14 @@ struct OutputOptions: ParsableArguments {
         let isCoded = request[DisablesContentDecoding.self] ?? false
         if let file = try resumedFile(for: request.url) {
             let resume = try resumePoint.resume(of: file, isCoded: isCoded)
-            resume.ask(in: &request)
+            resume.requestRemainder(in: &request)
             return ResumedFile(file, resume)
         }
         guard case .byte(let offset) = resumePoint else {
             throw Failure(.writeFailed, "-C - needs a regular file; for others, give the offset with '-C OFFSET'")
         }
         let resume = Resume(offset: offset, validator: nil, isCoded: isCoded)
-        resume.ask(in: &request)
+        resume.requestRemainder(in: &request)
         return ResumedStream(resume, next: try makeOutput(for: request.url))
     }
 

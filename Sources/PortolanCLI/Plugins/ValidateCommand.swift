@@ -65,7 +65,7 @@ struct Verdict {
     }
 
     static func all(of catalogue: PluginCatalogue) -> [Self] {
-        catalogue.strays.map { Self($0) } + catalogue.plugins.map { Self(on: $0) }
+        catalogue.unusablePlugins.map { Self($0) } + catalogue.plugins.map { Self(on: $0) }
     }
 
     private mutating func evaluate(_ plugin: InstalledPlugin) {
@@ -117,10 +117,10 @@ enum PluginArgument {
         if !argument.contains("/") {
             if let plugin = catalogue[argument] { return plugin }
             // An unreadable manifest does not show which plugin it belongs to.
-            if !catalogue.strays.isEmpty, FileSystem.kind(at: argument) == nil {
-                let strays = catalogue.strays.map(\.description).joined(separator: "; ")
+            if !catalogue.unusablePlugins.isEmpty, FileSystem.kind(at: argument) == nil {
+                let unusablePlugins = catalogue.unusablePlugins.map(\.description).joined(separator: "; ")
                 throw Failure(
-                    .pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of these, which can't be read: \(strays)")
+                    .pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of these, which can't be read: \(unusablePlugins)")
             }
         }
         return try Failure.explaining { () throws(PluginProblem) in try catalogue.plugin(at: argument) }

@@ -24,9 +24,9 @@ struct Failure: Error, Equatable, Sendable {
 
     /// If no handler serves the scheme, adds the first problem of an installed plugin, because an unusable plugin may
     /// be the one that serves the scheme.
-    func mentioning(_ strays: [PluginProblem]) -> Failure {
-        guard status == .unsupportedScheme, let message, let first = strays.first else { return self }
-        let others = strays.count > 1 ? "; 'portolan plugins list' shows \(strays.count - 1) more" : ""
+    func mentioning(_ unusablePlugins: [PluginProblem]) -> Failure {
+        guard status == .unsupportedScheme, let message, let first = unusablePlugins.first else { return self }
+        let others = unusablePlugins.count > 1 ? "; 'portolan plugins list' shows \(unusablePlugins.count - 1) more" : ""
         return Failure(status, "\(message); an installed plugin cannot be used: \(first)\(others)", code: code)
     }
 

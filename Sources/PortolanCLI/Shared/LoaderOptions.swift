@@ -43,7 +43,7 @@ struct LoaderOptions: ParsableArguments {
         if let replay { configuration.handlers.insert(replay.handler, at: 0) }
         let registry = ProtocolRegistry.builtIn(http: http)
         catalogue.register(in: registry)
-        return LoaderSetup(configuration: configuration, registry: registry, strays: catalogue.strays, replay: replay)
+        return LoaderSetup(configuration: configuration, registry: registry, unusablePlugins: catalogue.unusablePlugins, replay: replay)
     }
 }
 
@@ -68,7 +68,7 @@ struct LoaderSetup {
     /// The handlers that `configuration` does not contain: built-in handlers and installed plugins.
     let registry: ProtocolRegistry
     /// The files in the plugin folders that are no usable plugins.
-    let strays: [PluginProblem]
+    let unusablePlugins: [PluginProblem]
     /// The recording to write after all loads.
     let replay: ReplayFile?
 

@@ -4,8 +4,8 @@ import HTTPTypes
 
 /// Redirects one request to a secure URL, before anything is sent.
 ///
-/// Its redirect has the status 307 and the field `Non-Authoritative-Reason`, as in browsers. A delegate that declines it
-/// receives this response and no body.
+/// Its redirect has the status 307 and the field `Non-Authoritative-Reason`, as in browsers. A delegate that declines
+/// it receives this response and no body.
 struct UpgradeHandler: ProtocolHandler {
     let identifier = "org.portolan.hsts"
     let schemes = SchemeSet.any

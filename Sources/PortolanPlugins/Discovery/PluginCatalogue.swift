@@ -12,7 +12,7 @@ public struct PluginCatalogue: Sendable {
     /// In the order in which they were found: the first is asked first. Includes plugins that cannot be used.
     public private(set) var plugins: [InstalledPlugin] = []
     /// Problems that belong to no known plugin: folders that others can change, manifests that cannot be read.
-    public private(set) var strays: [PluginProblem] = []
+    public private(set) var unusablePlugins: [PluginProblem] = []
     private let policy: PluginPolicy
     private let logger: Logger
 
@@ -43,14 +43,14 @@ public struct PluginCatalogue: Sendable {
                     }
                     known[plugin.identifier] = known[plugin.identifier] ?? path
                     plugins.append(plugin)
-                case .failure(let problem): strays.append(problem)
+                case .failure(let problem): unusablePlugins.append(problem)
                 }
             }
         }
     }
 
-    /// All problems in the order in which they were found; strays come first.
-    public var problems: [PluginProblem] { strays + plugins.compactMap(\.problem) }
+    /// All problems in the order in which they were found; unusable plugins come first.
+    public var problems: [PluginProblem] { unusablePlugins + plugins.compactMap(\.problem) }
 
     public subscript(identifier: String) -> InstalledPlugin? {
         plugins.first { $0.identifier == identifier }
@@ -76,7 +76,7 @@ public struct PluginCatalogue: Sendable {
     /// - Returns: the registrations, in the order in which the plugins were found. Use them to reload plugins.
     @discardableResult
     public func register(in registry: ProtocolRegistry) -> [RegisteredPlugin] {
-        for problem in strays { logger.warning("\(problem)") }
+        for problem in unusablePlugins { logger.warning("\(problem)") }
         // A duplicate is skipped, because the first plugin with its identifier is registered.
         let unique = plugins.filter { $0.problem?.rule != .identifierIsUnique }
         return unique.reversed().map { RegisteredPlugin($0, in: registry, logger: logger) }.reversed()

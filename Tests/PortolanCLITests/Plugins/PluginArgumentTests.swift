@@ -26,7 +26,7 @@ import Testing
 @Suite struct UnusablePluginMentionTests {
     private static func problems(_ count: Int) -> [PluginProblem] {
         let path = PluginSearchPath((0..<count).map { "relative-\($0)" })
-        return PluginCatalogue(searching: path, policy: PluginPolicy()).strays
+        return PluginCatalogue(searching: path, policy: PluginPolicy()).unusablePlugins
     }
 
     private let noHandler = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")

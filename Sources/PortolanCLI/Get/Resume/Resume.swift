@@ -15,7 +15,7 @@ struct Resume: Equatable, Sendable {
 
     /// Requests the missing bytes without a content coding, because an offset in decoded bytes is no offset in coded
     /// ones.
-    func ask(in request: inout Request) {
+    func requestRemainder(in request: inout Request) {
         if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
         guard offset > 0 else { return }
         request.fields[.range] = "bytes=\(offset)-"

@@ -84,13 +84,13 @@ import Testing
 
     @Test func resumeRequestsTheRestWithoutCodings() throws {
         var request = try Request("x://h/f")
-        Resume(offset: 7, validator: "\"a\"").ask(in: &request)
+        Resume(offset: 7, validator: "\"a\"").requestRemainder(in: &request)
         #expect(request.fields == [.acceptEncoding: "identity", .range: "bytes=7-", .ifRange: "\"a\""])
         request.fields = [:]
-        Resume(offset: 7, validator: nil).ask(in: &request)
+        Resume(offset: 7, validator: nil).requestRemainder(in: &request)
         #expect(request.fields == [.acceptEncoding: "identity", .range: "bytes=7-"])
         request.fields = [.acceptEncoding: "br"]
-        Resume(offset: 0, validator: "\"a\"").ask(in: &request)
+        Resume(offset: 0, validator: "\"a\"").requestRemainder(in: &request)
         #expect(request.fields == [.acceptEncoding: "br"])
     }
 
