@@ -8,14 +8,16 @@ struct CookieJar {
     /// A stored cookie. An object, so that a request that uses it notes the time without copying it.
     private final class Entry {
         let cookie: Cookie
-        /// In which order cookies of the same time were made.
+        /// In which order the cookies were made. One that replaces another has the other's number.
         let number: UInt64
+        let pathLength: Int
         var lastAccessTime: Date
         /// What a `Cookie` field has of it.
         let pair: [UInt8]
 
         init(_ cookie: Cookie, number: UInt64) {
             (self.cookie, self.number, lastAccessTime) = (cookie, number, cookie.lastAccessTime)
+            pathLength = cookie.path.utf8.count
             pair = cookie.nameBytes.isEmpty ? cookie.valueBytes : cookie.nameBytes + [UInt8(ascii: "=")] + cookie.valueBytes
         }
 
@@ -178,15 +180,8 @@ struct CookieJar {
             guard !isAddress, let dot = domain.utf8.firstIndex(of: UInt8(ascii: ".")) else { break }
             domain = domain[domain.utf8.index(after: dot)...]
         }
-        if matches.count > 1 { matches.sort(by: Self.isSent) }
+        if matches.count > 1 { matches.sort { ($1.pathLength, $0.number) < ($0.pathLength, $1.number) } }
         return matches
-    }
-
-    private static func isSent(_ a: Entry, before b: Entry) -> Bool {
-        let (first, second) = (a.cookie.path.utf8.count, b.cookie.path.utf8.count)
-        if first != second { return first > second }
-        if a.cookie.creationTime != b.cookie.creationTime { return a.cookie.creationTime < b.cookie.creationTime }
-        return a.number < b.number
     }
 
     func header(for context: CookieContext, excluding names: [[UInt8]]) -> [UInt8]? {
