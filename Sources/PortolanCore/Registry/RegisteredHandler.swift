@@ -6,6 +6,8 @@ import Synchronization
 package final class RegisteredHandler: Sendable {
     package let handler: any ProtocolHandler
     let registration: RegistrationNumber
+    /// Whether the handler is none of a registry, and only redirects to a secure URL.
+    let isUpgrade: Bool
 
     /// Twice the number of running loads, plus one once the handler is retired.
     private let count = Atomic(0)
@@ -13,9 +15,10 @@ package final class RegisteredHandler: Sendable {
     private static let load = 2
     private let waiters = Mutex<[@Sendable () -> Void]>([])
 
-    init(_ handler: any ProtocolHandler, registration: RegistrationNumber) {
+    init(_ handler: any ProtocolHandler, registration: RegistrationNumber, isUpgrade: Bool = false) {
         self.handler = handler
         self.registration = registration
+        self.isUpgrade = isUpgrade
     }
 
     /// Counts a new load, unless the handler was retired.

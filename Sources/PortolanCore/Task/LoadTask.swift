@@ -181,7 +181,7 @@ public final class LoadTask: Sendable {
         let canonical = entry.handler.canonicalRequest(for: request)
         var request = canonical
         let client = DelegateClient(
-            task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }, isUpgrade: entry.handler is UpgradeHandler)
+            task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }, isUpgrade: entry.isUpgrade)
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,

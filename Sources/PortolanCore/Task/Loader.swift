@@ -102,7 +102,7 @@ public final class Loader: Sendable {
                 message: "\(request.url.shortDescription) must come from the cache, and there is no cache yet; use another cache policy")
         }
         if let target = configuration.upgradePolicy?.upgraded(request.url) {
-            let upgrade = RegisteredHandler(UpgradeHandler(to: target), registration: 0)
+            let upgrade = RegisteredHandler(UpgradeHandler(to: target), registration: 0, isUpgrade: true)
             if upgrade.beginLoad() { return .handler(upgrade) }
         }
         let excluded = failed.map(\.deferred)

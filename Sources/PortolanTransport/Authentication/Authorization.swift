@@ -14,12 +14,15 @@ package struct Authorization: Hashable, Sendable {
     }
 
     /// What a response to a request with this authorization has to prove (RFC 7616 §3.5).
-    package struct Proof: Hashable, Sendable {
+    package final class Proof: Sendable {
         fileprivate let key: String
-        fileprivate let algorithm: DigestAlgorithm
-        fileprivate let nonce, count, clientNonce: String
-        fileprivate let protection: DigestChallenge.Protection
-        fileprivate let target: String
+        fileprivate let challenge: DigestChallenge
+        fileprivate let count, clientNonce, target: String
+
+        fileprivate init(key: String, challenge: DigestChallenge, count: String, clientNonce: String, target: String) {
+            (self.key, self.challenge) = (key, challenge)
+            (self.count, self.clientNonce, self.target) = (count, clientNonce, target)
+        }
     }
 
     /// What a request needs from its body for Digest with `qop=auth-int`.
@@ -56,10 +59,7 @@ package struct Authorization: Hashable, Sendable {
         var request = "\(method):\(target)"
         if challenge.protection == .integrity { request += ":" + (try algorithm.hash(try contents())) }
         let count = challenge.protection == .none ? "" : challenge.nextUse()
-        let proof = Proof(
-            key: key, algorithm: algorithm, nonce: challenge.nonce, count: count, clientNonce: clientNonce,
-            protection: challenge.protection,
-            target: target)
+        let proof = Proof(key: key, challenge: challenge, count: count, clientNonce: clientNonce, target: target)
         let response = try proof.response(to: request)
 
         var parameters: [String] = []
@@ -106,9 +106,10 @@ package struct Authorization: Hashable, Sendable {
 extension Authorization.Proof {
     /// - Parameter request: method and target, or what replaces them.
     fileprivate func response(to request: String) throws(LoadError) -> String {
+        let algorithm = challenge.algorithm
         let hash = try algorithm.hash(request)
-        guard protection != .none else { return try algorithm.hash("\(key):\(nonce):\(hash)") }
-        return try algorithm.hash("\(key):\(nonce):\(count):\(clientNonce):\(protection.rawValue):\(hash)")
+        guard challenge.protection != .none else { return try algorithm.hash("\(key):\(challenge.nonce):\(hash)") }
+        return try algorithm.hash("\(key):\(challenge.nonce):\(count):\(clientNonce):\(challenge.protection.rawValue):\(hash)")
     }
 
     /// Checks the `Authentication-Info` field of a response, if it has a proof that the server knows the password.
@@ -117,7 +118,7 @@ extension Authorization.Proof {
     ///
     /// - Throws: ``LoadError/Code/badResponse`` if it is wrong.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
-        guard let proof = info["rspauth"], protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
+        guard let proof = info["rspauth"], challenge.protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
         let isOwn =
             (info["cnonce"] ?? clientNonce) == clientNonce
             && (info["nc"].map { UInt32($0, radix: 16) == UInt32(count, radix: 16) } ?? true)

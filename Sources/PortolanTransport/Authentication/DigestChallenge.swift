@@ -5,8 +5,10 @@ import Synchronization
 
 /// A challenge for Digest authentication.
 ///
+/// An object, because the keys of connections have one, and are copied for each load.
+///
 /// RFC 7616 §3.3; RFC 2069 without `qop`
-package struct DigestChallenge: Hashable, Sendable {
+package final class DigestChallenge: Hashable, Sendable {
     /// How much of a request the response protects.
     enum Protection: String, Sendable {
         /// Without a client nonce (RFC 2069).
@@ -25,8 +27,8 @@ package struct DigestChallenge: Hashable, Sendable {
     let hashesUser: Bool
     /// Whether the peer refused only the age of the nonce, and not the credential.
     let isStale: Bool
-    /// How often the nonce was used.
-    private let uses = NonceUses()
+    /// How often the nonce was used, by all loads that have this challenge.
+    private let uses = Atomic<UInt32>(0)
 
     /// - Returns: `nil` for a challenge of another scheme, and for one that can't be answered: without a realm or a
     ///   nonce, with an unknown algorithm, or with no known `qop`.
@@ -49,12 +51,12 @@ package struct DigestChallenge: Hashable, Sendable {
 
     /// The number of the next use of the nonce, from 1, in eight hexadecimal digits.
     func nextUse() -> String {
-        let digits = String(uses.next(), radix: 16)
+        let digits = String(uses.wrappingAdd(1, ordering: .relaxed).newValue, radix: 16)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     }
 
     /// Challenges with the same nonce are for the same space; the age of the nonce does not matter.
-    package static func == (a: Self, b: Self) -> Bool {
+    package static func == (a: DigestChallenge, b: DigestChallenge) -> Bool {
         (a.realm, a.nonce, a.opaque, a.protection) == (b.realm, b.nonce, b.opaque, b.protection) && a.algorithm == b.algorithm
             && a.hashesUser == b.hashesUser
     }
@@ -63,11 +65,4 @@ package struct DigestChallenge: Hashable, Sendable {
         hasher.combine(realm)
         hasher.combine(nonce)
     }
-}
-
-/// Counts the uses of a nonce, by all loads that have the same challenge.
-private final class NonceUses: Sendable {
-    private let count = Atomic<UInt32>(0)
-
-    func next() -> UInt32 { count.wrappingAdd(1, ordering: .relaxed).newValue }
 }
