@@ -47,7 +47,8 @@ struct RealProxyTests {
     @Test func squidAcceptsTheUserOfItsURLAndOfTheDelegate() async throws {
         let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
         #expect(try await text(url, .http(proxy(.squidLocked, user: user))) == "Hello\n")
-        let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong", servers.password)
+        // Another user: while squid looks a user up, it gives all requests of the user the same result.
+        let delegate = AnsweringDelegate(user: "ahab", passwords: "wrong", servers.password)
         #expect(try await text(url, .http(proxy(.squidLocked)), delegate) == "Hello\n")
         #expect(delegate.challenges.map(\.failures) == [0, 1])
         #expect(delegate.challenges.map(\.space.realm) == ["Strait", "Strait"])
@@ -74,7 +75,7 @@ struct RealProxyTests {
 
     @Test func squidMakesNoTunnelWithAWrongPassword() async throws {
         let url = try servers.url(.nginxHTTPS1, "/hello.txt")
-        let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong")
+        let delegate = AnsweringDelegate(user: "starbuck", passwords: "wrong")
         let error = await #expect(throws: LoadError.self) { try await text(url, .http(proxy(.squidLocked)), delegate) }
         #expect(error?.code == .tunnelFailed && error?.message.contains("'407 ") == true)
         #expect(delegate.challenges.map(\.failures) == [0, 1])

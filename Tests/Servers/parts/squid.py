@@ -38,6 +38,8 @@ http_access deny at_locked !known
 http_access allow all
 workers 1
 """
+# Users for wrong passwords. A request of a user whom squid is looking up for another request shares the result, whatever its password.
+OTHERS = ["ahab", "starbuck"]
 BASIC = """
 auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
 auth_param basic realm Strait
@@ -77,10 +79,11 @@ def servers(spot):
         return Server(name, command, ports, folder / "output.log", unprivileged=True, later_log=folder / "cache.log")
 
     other = spot.folder_for("squid-digest")
+    hash = crypted("call-me")
     secret = hashlib.md5(b"ishmael:Narrows:call-me").hexdigest()
     return [
         server("squid", folder, "http_port 127.0.0.1:{open}\nhttp_port 127.0.0.1:{locked} name=locked".format(**ports), BASIC,
-               "ishmael:" + crypted("call-me"), [ports["open"], ports["locked"]]),
+               "\n".join(f"{user}:{hash}" for user in ["ishmael", *OTHERS]), [ports["open"], ports["locked"]]),
         server("squid-digest", other, "http_port 127.0.0.1:{digest} name=locked".format(**ports), DIGEST,
                f"ishmael:Narrows:{secret}", [ports["digest"]]),
     ]
