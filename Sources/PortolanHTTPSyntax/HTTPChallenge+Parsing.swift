@@ -109,8 +109,9 @@ private struct ChallengeScanner {
         if value[position] == .quote {
             guard takeQuoted(value, into: &text) else { return false }
         } else {
+            // Servers also send other values than tokens without quotes, such as Base64.
             let start = position
-            skip(in: value, while: \.isTokenOctet)
+            skip(in: value) { $0 != .comma && $0 != .semicolon && $0 != .quote && !$0.isBlank && $0.isFieldOctet }
             guard position > start else { return false }
             for index in start..<position { text.append(value[index]) }
         }

@@ -38,6 +38,18 @@ import Testing
         #expect(cookies.map(\.name) == ["good"] && problems.count == 1 && "\(problems)".contains(problem), "\(problems)")
     }
 
+    /// A number beyond every date must not end the program.
+    @Test(arguments: ["9223372036854775807", "1e300", "-1e300", "253402300800"]) func farEndIsCapped(end: String) throws {
+        let line = Array("x.org\tFALSE\t/\tFALSE\t\(end)\ta\tb\n".utf8)
+        let (cookies, problems) = NetscapeCookieFile.parse(line, now: now)
+        #expect(problems.isEmpty && cookies.count == 1)
+        let written = String(decoding: NetscapeCookieFile.bytes(of: cookies), as: UTF8.self)
+        #expect(written.contains(end.hasPrefix("-") ? "\t0\ta\tb" : "\t253402300799\ta\tb"))
+        var far = Cookie(name: "a", value: "b", domain: "x.org")
+        far.expiry = Date(timeIntervalSince1970: .infinity)
+        #expect(String(decoding: NetscapeCookieFile.bytes(of: [far]), as: UTF8.self).contains("\t253402300799\t"))
+    }
+
     @Test func whatIsWrittenIsReadAgain() throws {
         let jar = Jar()
         try jar.set("a=1; Domain=example.com; Max-Age=1000", "https://www.example.com/x/y")

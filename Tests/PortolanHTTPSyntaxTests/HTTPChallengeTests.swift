@@ -67,7 +67,7 @@ struct HTTPChallengeTests {
         ("Basic =a", ""),
         ("Basic Digest realm=a", "basic[]"),
         ("Negotiate abc==, realm=x", "negotiate(abc==)"),
-        ("Negotiate abc=d=", "negotiate[abc=d]"),
+        ("Negotiate abc=d=", "negotiate[abc=d=]"),
         ("Basic/realm", "basic[]"),
     ]
 

@@ -118,6 +118,7 @@ import Testing
         ([#"Digest realm="a", nonce="1", Digest realm="b", nonce="2""#], ["digest", "digest"]),
         ([#"Digest nonce="n""#, #"Digest realm="r""#, #"Digest realm="r", nonce="n", algorithm=SHA-1"#], []),
         ([#"Digest realm="r", nonce="n", qop="x""#, "Negotiate", "Bearer realm=r"], []),
+        ([#"Digest realm="r", nonce="n", qop="""#, #"Digest realm=x, nonce=abc==, qop=auth"#], ["digest", "digest"]),
         ([#"DIGEST Realm="r", NONCE="n", Qop="AUTH", Algorithm=sha-256"#], ["digest"]),
     ])
     func strongestChallengeComesFirst(values: [String], schemes: [String]) {

@@ -152,6 +152,8 @@ struct RequestOptions: ParsableArguments {
     private func authorize(_ request: inout Request) throws(Failure) {
         guard request.isHTTP, !request.fields.contains(.authorization) else { return }
         if let bearerToken {
+            // The token replaces every other credential.
+            request.url = request.url.withoutCredentials
             do throws(LoadError) { try request.setBearerToken(bearerToken) } catch {
                 throw Failure(.usage, "--oauth2-bearer: the token contains a character that no header may contain")
             }
@@ -168,7 +170,7 @@ struct RequestOptions: ParsableArguments {
 
     /// - Returns: The credentials of `-u`; `nil` without `-u`, and if `-H` leaves out `Authorization`.
     func passwords(for url: URLRecord) -> PasswordAnswer? {
-        guard !omissions.contains(.authorization) else { return nil }
+        guard !omissions.contains(.authorization), bearerToken == nil else { return nil }
         return user.map { PasswordAnswer(argument: $0, for: .origin(url), by: authentication) }
     }
 }

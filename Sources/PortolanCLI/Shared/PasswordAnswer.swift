@@ -21,6 +21,8 @@ final class PasswordAnswer: Sendable {
         /// How many times each space got the credentials.
         var answers: [ProtectionSpace: Int] = [:]
         var hasRedirected = false
+        /// The peers that were answered by Digest, without scheme and realm. None of them gets the password by Basic.
+        var digestPeers: Set<ProtectionSpace> = []
     }
 
     /// The most times that one space gets the credentials. A load may return to a space after redirects, but the loop
@@ -78,12 +80,13 @@ final class PasswordAnswer: Sendable {
         let space = challenge.protectionSpace
         return state.withLock { state in
             guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .leftAlone }
-            if method == .digest, scheme == "basic" { return .leftAlone }
+            if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .leftAlone }
             let earlier = state.answers[space, default: 0]
             // It was sent with the request.
             if method == .basic, earlier == 0, challenge.previousFailureCount > 0 { return .refused }
             guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
             state.answers[space] = earlier + 1
+            if scheme == "digest" { state.digestPeers.insert(space.peer) }
             return .answered
         }
     }
@@ -122,6 +125,13 @@ final class PasswordAnswer: Sendable {
         return LoadError(
             challenge.previousError?.code ?? .authenticationRequired,
             message: "the user name and password were refused\(place.isEmpty ? "" : " by " + place.joined(separator: " of ")); check both")
+    }
+}
+
+extension ProtectionSpace {
+    /// The server or the proxy, whatever it asks for.
+    fileprivate var peer: ProtectionSpace {
+        ProtectionSpace(kind: .password(scheme: ""), protocolName: protocolName, host: host, port: port, isProxy: isProxy)
     }
 }
 

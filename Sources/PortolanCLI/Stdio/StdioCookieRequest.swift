@@ -22,10 +22,13 @@ struct StdioCookieRequest: Sendable {
         fields = sets ? try Self.fields(json["headers"]) : nil
     }
 
-    /// A site is a URL, or a domain of `https:`.
+    /// A site is a URL, or a host of `https:`, with a port or without. A URL without a host is a document of no site.
     private static func document(_ json: JSONValue) throws(LoadError) -> URLRecord? {
         guard let site = try json.string("topLevelSite") else { return nil }
-        if let url = (try? URLRecord(parsing: site)) ?? (try? URLRecord(parsing: "https://\(site)/")) { return url }
+        let url = try? URLRecord(parsing: site)
+        if let url, url.host?.isEmpty == false { return url }
+        if !site.contains("/"), let host = try? URLRecord(parsing: "https://\(site)/") { return host }
+        if let url { return url }
         throw LoadError(.badRequest, message: "the member 'topLevelSite' is neither a URL nor a domain")
     }
 

@@ -3,7 +3,7 @@
 /// The Public Suffix List: the domains below which anybody may register names, such as `com`, `co.uk` and `github.io`.
 ///
 /// The table is made by scripts/public-suffixes.py (`make update-psl`). Hosts are in lower case and in their `xn--`
-/// form. One dot at the end of a host is ignored. publicsuffix.org/list
+/// form. One dot at the end of a host stays at the end of its domain. publicsuffix.org/list
 package enum PublicSuffixList {
     /// Whether the host is a public suffix. A host of one label that no rule names is one, too.
     package static func isPublicSuffix(_ host: some StringProtocol) -> Bool {
@@ -17,7 +17,8 @@ package enum PublicSuffixList {
         let labels = labels(of: host)
         let length = suffixLength(labels) + 1
         guard labels.count >= length else { return nil }
-        return labels.suffix(length).map { String(decoding: $0, as: UTF8.self) }.joined(separator: ".")
+        let domain = labels.suffix(length).map { String(decoding: $0, as: UTF8.self) }.joined(separator: ".")
+        return host.hasSuffix(".") ? domain + "." : domain
     }
 
     /// Whether the host of a URL is an IPv6 address in brackets, or an IPv4 address: hosts of URLs that end in a number

@@ -8,9 +8,9 @@ package struct CookieContext: Sendable {
     package let url: URLRecord
     /// The site of the document on whose behalf the load is made; `nil` if there is none, as for a URL that a person
     /// typed.
-    package var siteForCookies: Site?
-    /// The site of the top-level document, for partitioned cookies.
-    package var topLevelSite: Site?
+    package private(set) var siteForCookies: Site?
+    /// Whether there is a document. One without a host, such as one of `data:`, is of no site.
+    private let hasDocument: Bool
     package var isHTTPAPI = true
     package var now: Date
 
@@ -25,8 +25,8 @@ package struct CookieContext: Sendable {
         self.host = host
         self.now = now
         isSecure = Self.isSecure(url.scheme, host)
+        hasDocument = document != nil
         siteForCookies = document.flatMap(Site.init)
-        topLevelSite = siteForCookies
     }
 
     /// Whether the connection counts as secure: TLS, or this machine, as in browsers (W3C Secure Contexts §3.1).
@@ -38,12 +38,11 @@ package struct CookieContext: Sendable {
 
     /// RFC 6265bis §5.2
     var isSameSite: Bool {
-        guard let siteForCookies else { return true }
-        return Site(url) == siteForCookies
+        !hasDocument || (siteForCookies != nil && Site(url) == siteForCookies)
     }
 
-    /// The partition in which the load's cookies are.
-    var partition: Site? { topLevelSite ?? Site(url) }
+    /// The partition in which the load's cookies are; `nil` if the document is of no site.
+    var partition: Site? { hasDocument ? siteForCookies : Site(url) }
 }
 
 /// Pure functions of hosts and paths.

@@ -23,7 +23,8 @@ enum CookieRules {
         try checkPrefix(of: cookie, hasPath: received.path != nil)
         if received.isPartitioned {
             guard cookie.isSecure else { throw .partitionedNotSecure }
-            cookie.partition = context.partition
+            guard let partition = context.partition else { throw .crossSite }
+            cookie.partition = partition
         }
         return cookie
     }

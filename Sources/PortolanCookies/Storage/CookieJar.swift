@@ -48,7 +48,9 @@ struct CookieJar {
     mutating func receive(_ received: SetCookie, in context: CookieContext) throws(CookieRejection) -> [CookieStorage.Change] {
         let cookie = try CookieRules.cookie(received, in: context)
         if !cookie.isSecure, !context.isSecure, hasSecureCookie(under: cookie, at: context.now) { throw .overSecureCookie }
-        if !context.isHTTPAPI, let old = entry(cookie.identity), old.cookie.isHTTPOnly { throw .httpOnly }
+        if !context.isHTTPAPI, let old = entry(cookie.identity), old.cookie.isHTTPOnly, !old.cookie.isExpired(at: context.now) {
+            throw .httpOnly
+        }
         return insert(cookie, at: context.now)
     }
 
@@ -72,8 +74,14 @@ struct CookieJar {
     mutating func insert(_ cookie: Cookie, at now: Date) -> [CookieStorage.Change] {
         var (cookie, list) = (cookie, entries[cookie.domain, default: []])
         let identity = cookie.identity
-        let index = list.firstIndex { $0.cookie.identity == identity }
-        let old = index.map { list[$0] }
+        var index = list.firstIndex { $0.cookie.identity == identity }
+        var old = index.map { list[$0] }
+        // One that has expired is as good as removed, and gives its place to nobody.
+        if let expired = index, old?.cookie.isExpired(at: now) == true {
+            list.remove(at: expired)
+            store(list, in: cookie.domain, change: -1)
+            (index, old) = (nil, nil)
+        }
         if cookie.isExpired(at: now) {
             guard let index, let old else { return [] }
             list.remove(at: index)

@@ -21,6 +21,9 @@ package enum NetscapeCookieFile {
         package let description: String
     }
 
+    /// The end of the year 9999, in seconds since 1970. Later ends count as this one.
+    private static let latestEnd = 253_402_300_799.0
+
     private static let httpOnlyPrefix = Array("#HttpOnly_".utf8)
 
     /// Reads cookies, the oldest first, and reports the lines that are none.
@@ -61,7 +64,7 @@ package enum NetscapeCookieFile {
         cookie.valueBytes = fields.count > 6 ? Array(fields[6]) : []
         cookie.isHostOnly = !hasSubdomains
         cookie.isSecure = isSecure
-        cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: end)
+        cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: min(max(end, -1), latestEnd))
         do throws(CookieError) { try cookie.check() } catch {
             throw Problem(line: number, description: "line \(number): \(error)")
         }
@@ -84,10 +87,10 @@ package enum NetscapeCookieFile {
         var file = Array("# Netscape HTTP Cookie File\n# Written by Portolan. Lines below may be edited.\n\n".utf8)
         for cookie in cookies.reversed() where cookie.partition == nil && !cookie.nameBytes.isEmpty {
             guard !cookie.nameBytes.contains(0x09), !cookie.valueBytes.contains(0x09), !cookie.path.contains("\t") else { continue }
-            let end = cookie.expiry.map { Int64($0.timeIntervalSince1970.rounded(.up)) } ?? 0
+            let end = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestEnd)) } ?? 0
             let head =
                 "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(cookie.isHostOnly ? "" : ".")\(cookie.domain)\t\(cookie.isHostOnly ? "FALSE" : "TRUE")"
-                + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(max(end, 0))\t"
+                + "\t\(cookie.path)\t\(cookie.isSecure ? "TRUE" : "FALSE")\t\(end)\t"
             file += head.utf8
             file += cookie.nameBytes + [0x09] + cookie.valueBytes + [0x0A]
         }

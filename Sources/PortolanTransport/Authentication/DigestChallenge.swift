@@ -40,11 +40,12 @@ package final class DigestChallenge: Hashable, Sendable {
         opaque = challenge["opaque"]
         hashesUser = challenge["userhash"]?.lowercased() == "true"
         isStale = challenge["stale"]?.lowercased() == "true"
-        guard let qop = challenge["qop"] else {
+        let names = (challenge["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
+        guard !names.isEmpty else {
             protection = .none
             return
         }
-        let offered = qop.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.compactMap { Protection(rawValue: String($0)) }
+        let offered = names.compactMap { Protection(rawValue: String($0)) }
         guard let protection = [.authentication, .integrity].first(where: offered.contains) else { return nil }
         self.protection = protection
     }

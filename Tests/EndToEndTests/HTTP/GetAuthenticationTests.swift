@@ -13,6 +13,7 @@ import Testing
     private static let both = ScriptedServer.response(
         "401 Who", ["WWW-Authenticate: Basic realm=r", #"WWW-Authenticate: Digest realm="r", nonce="n""#])
     private static let basicOnly = ScriptedServer.response("401 Who", ["WWW-Authenticate: Basic realm=r"])
+    private static let redirect = ScriptedServer.response("302 Found", ["Location: /b"])
     private static let success = ScriptedServer.response("200 OK", [], "yes")
 
     init() throws { program = try Program() }
@@ -42,6 +43,9 @@ import Testing
             (["-u", "u:p", "-H", "Authorization:"], [success], [nil], "yes", 0),
             (["--oauth2-bearer", "t0ken"], [success], ["Bearer t0ken"], "yes", 0),
             (["--oauth2-bearer", "t0ken", "-u", "u:p"], [success], ["Bearer t0ken"], "yes", 0),
+            (["--oauth2-bearer", "t0ken", "-u", "u:p", "--fail"], [basicOnly, success], ["Bearer t0ken"], "", 22),
+            // The password does not follow by Basic, not even after a redirect.
+            (["-u", "u:p", "--anyauth", "--fail"], [digest, redirect, basicOnly, success], [nil, "Digest", nil], "", 22),
         ] as [([String], [[ScriptedServer.Step]], [String?], String, Int32)])
     func credentialsAreSentAsCurlDoes(
         arguments: [String], scripts: [[ScriptedServer.Step]], expected: [String?], text: String, status: Int32
