@@ -23,10 +23,11 @@ public final class HSTSStorage: Sendable {
     }
 
     /// How many hosts are kept. Over it, those that expire first are removed.
-    public static let limit = 20_000
+    private let limit: Int
     private let hosts = Mutex<[String: Host]>([:])
 
-    public init() {}
+    /// - Parameter limit: how many hosts are kept. Over it, those that expire first are removed.
+    public init(limit: Int = 20_000) { self.limit = limit }
 
     /// The hosts that have not expired, by name.
     public var allHosts: [Host] {
@@ -41,7 +42,7 @@ public final class HSTSStorage: Sendable {
         host.name = name
         hosts.withLock { hosts in
             hosts[name] = host
-            if hosts.count > Self.limit { Self.evict(from: &hosts) }
+            if hosts.count > limit { evict(from: &hosts) }
         }
     }
 
@@ -52,7 +53,7 @@ public final class HSTSStorage: Sendable {
 
     public func removeAll() { hosts.withLock { $0 = [:] } }
 
-    private static func evict(from hosts: inout [String: Host]) {
+    private func evict(from hosts: inout [String: Host]) {
         let order = hosts.values.sorted { ($0.expiry ?? .distantFuture) < ($1.expiry ?? .distantFuture) }
         for host in order.prefix(hosts.count - limit + limit / 20) { hosts[host.name] = nil }
     }

@@ -31,11 +31,15 @@ import Testing
         ("x.org\tTRUE\t/\tFALSE\tsoon\ta\tb", "a number"),
         ("x.org\tTRUE\t/\tFALSE\tinf\ta\tb", "a number"), ("\tTRUE\t/\tFALSE\t0\ta\tb", "is not a host"),
         ("x.org\tTRUE\tx\tFALSE\t0\ta\tb", "does not begin with '/'"), ("x.org\tTRUE\t/\tFALSE\t0\ta\tb;c", "semicolon"),
-        ("com\tTRUE\t/\tFALSE\t0\ta\tb", "public suffix"),
     ])
     func otherLinesAreReported(line: String, problem: String) {
         let (cookies, problems) = NetscapeCookieFile.parse(Array((line + "\nx.org\tFALSE\t/\tFALSE\t0\tgood\t1\n").utf8), now: now)
         #expect(cookies.map(\.name) == ["good"] && problems.count == 1 && "\(problems)".contains(problem), "\(problems)")
+    }
+
+    @Test func publicSuffixHasCookiesForItself() {
+        let line = Array(".localhost\tTRUE\t/\tFALSE\t0\ta\tb\n".utf8)
+        #expect(NetscapeCookieFile.parse(line, now: now).cookies.map(\.isHostOnly) == [true])
     }
 
     /// A number beyond every date must not end the program.

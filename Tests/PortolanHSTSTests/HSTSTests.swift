@@ -107,12 +107,13 @@ import Testing
     }
 
     @Test func hostsHaveALimit() {
-        let storage = HSTSStorage()
-        for number in 0...HSTSStorage.limit {
-            storage.set(.init(name: "h\(number).example", expiry: .now + Double(1000 + number)))
-        }
+        let storage = HSTSStorage(limit: 100)
+        for number in 0...100 { storage.set(.init(name: "h\(number).example", expiry: .now + Double(1000 + number))) }
         let names = storage.allHosts.map(\.name)
-        #expect(names.count <= HSTSStorage.limit && names.contains("h\(HSTSStorage.limit).example") && !names.contains("h0.example"))
+        #expect(names.count == 95 && names.contains("h100.example") && !names.contains("h0.example"))
+        let unlimited = HSTSStorage(limit: .max)
+        for number in 0..<30_000 { unlimited.set(.init(name: "h\(number).example")) }
+        #expect(unlimited.allHosts.count == 30_000)
     }
 }
 

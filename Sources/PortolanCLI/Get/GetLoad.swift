@@ -134,7 +134,7 @@ final class GetLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        passwords.noteRedirect()
+        passwords.noteRedirect(to: request.url, response)
         notify(task, .redirected(to: request, response))
         decide(.follow(request))
     }

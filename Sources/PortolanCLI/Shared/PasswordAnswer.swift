@@ -21,6 +21,8 @@ final class PasswordAnswer: Sendable {
         /// How many times each space got the credentials.
         var answers: [ProtectionSpace: Int] = [:]
         var hasRedirected = false
+        /// The secure URL of the audience, if HSTS led there.
+        var upgrade: URLRecord?
         /// The peers that were answered by Digest, without scheme and realm. None of them gets the password by Basic.
         var digestPeers: Set<ProtectionSpace> = []
     }
@@ -71,8 +73,13 @@ final class PasswordAnswer: Sendable {
         return (String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
     }
 
-    func noteRedirect() {
-        state.withLock { $0.hasRedirected = true }
+    /// - Parameters:
+    ///   - url: where the redirect leads.
+    ///   - isUpgrade: whether the loader itself redirects, because the host wants secure connections only (HSTS).
+    func noteRedirect(to url: URLRecord? = nil, isUpgrade: Bool = false) {
+        state.withLock { state in
+            if isUpgrade, !state.hasRedirected { state.upgrade = url } else { state.hasRedirected = true }
+        }
     }
 
     /// Decides how to respond; the caller then answers the challenge with ``answer(for:)``.
@@ -104,7 +111,10 @@ final class PasswordAnswer: Sendable {
         guard !space.isProxy else { return false }
         // A handler without a host name means the URL that it serves.
         guard !space.host.isEmpty, let server = Self.server(of: url) else { return !state.hasRedirected }
-        return space.isOrigin(of: server)
+        if space.isOrigin(of: server) { return true }
+        guard let upgrade = state.upgrade, server.scheme == "http", upgrade.scheme == "https" else { return false }
+        // The same server over TLS, and no other, even if a server claims that it is an upgrade.
+        return upgrade.host == server.host && upgrade.port == server.port && space.isOrigin(of: upgrade)
     }
 
     /// Returns the URL that names a server: this one, or the one nested in it; `nil` if neither does.
@@ -136,8 +146,8 @@ extension ProtectionSpace {
 }
 
 extension [PasswordAnswer] {
-    func noteRedirect() {
-        for password in self { password.noteRedirect() }
+    func noteRedirect(to url: URLRecord, _ response: Response) {
+        for password in self { password.noteRedirect(to: url, isUpgrade: response.field("Non-Authoritative-Reason") == "HSTS") }
     }
 
     /// Returns the decision of the first element that the challenge is for.

@@ -68,7 +68,7 @@ final class StdioLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        passwords.noteRedirect()
+        passwords.noteRedirect(to: request.url, response)
         decide(.follow(request))
     }
 

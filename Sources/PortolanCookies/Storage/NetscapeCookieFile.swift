@@ -62,7 +62,8 @@ package enum NetscapeCookieFile {
         var cookie = Cookie(name: "", value: "", domain: domain, path: text(fields[2]), now: now)
         cookie.nameBytes = Array(fields[5])
         cookie.valueBytes = fields.count > 6 ? Array(fields[6]) : []
-        cookie.isHostOnly = !hasSubdomains
+        // A public suffix may have cookies for itself, as in a response (RFC 6265bis §5.7).
+        cookie.isHostOnly = !hasSubdomains || PublicSuffixList.isPublicSuffix(domain)
         cookie.isSecure = isSecure
         cookie.expiry = end == 0 ? nil : Date(timeIntervalSince1970: min(max(end, -1), latestEnd))
         do throws(CookieError) { try cookie.check() } catch {

@@ -142,6 +142,8 @@ struct AuthenticationDialogue {
             return .fail(error)
         }
         credentialCount += 1
+        // The challenge that was answered before counts the uses of its nonce.
+        let offer = sent?.offer.flatMap { $0 == offer ? $0 : nil } ?? offer
         sent = (credential, offer)
         return .use(Authorization(credential, for: offer))
     }

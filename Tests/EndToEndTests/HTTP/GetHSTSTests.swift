@@ -35,6 +35,21 @@ import Testing
         #expect(curl.text == "Hello\n")
     }
 
+    /// The user's credentials follow the upgrade, and no other redirect to https.
+    @Test func credentialsFollowTheUpgrade() throws {
+        let endpoint = try servers.endpoint(.nginxHTTPS1)
+        try program.makeFile("hosts", "localhost \"unlimited\"\n")
+        let url = "http://localhost:\(endpoint.port)/private/secret.txt"
+        let arguments = ["--cacert", try servers.path(of: .authority), "--anyauth", "-u", "\(servers.user):\(servers.password)"]
+        let outcome = try program.run(["get", "--hsts", "hosts"] + arguments + [url])
+        #expect(outcome.text.contains("treasure"), "\(outcome.errors)")
+        let redirecting = try ScriptedServer(
+            ScriptedServer.response(
+                "307 Temporary Redirect", ["Location: \(endpoint.url("/private/secret.txt"))", "Non-Authoritative-Reason: HSTS"]))
+        let forged = try program.run(["get", "--fail"] + arguments + [redirecting.url().replacing("127.0.0.1", with: "localhost")])
+        #expect(forged.status == 22, "\(forged.errors)")
+    }
+
     /// `-k` accepts any certificate, so the host's wish proves nothing.
     @Test func responseOfAnUncheckedServerTeachesNothing() throws {
         let outcome = try program.run("get", "-k", "--hsts", "hosts", servers.url(.nginxHTTPS1, "/strict.txt"))

@@ -11,7 +11,7 @@ final class CookieFile: Sendable {
     let storage: CookieStorage
     private let jar: String?
     /// The cookies that were in the jar.
-    private let original = CookieStorage()
+    private let original = CookieStorage(limits: .none)
     private let keepsSessionCookies: Bool
     /// What the responses changed.
     private let changed = Mutex<[Cookie]>([])
@@ -20,13 +20,21 @@ final class CookieFile: Sendable {
     /// - Parameter jar: read if it exists, and written by ``write()``.
     init(reading sources: [String], jar: String?, keepsSessionCookies: Bool) throws(Failure) {
         (self.jar, self.keepsSessionCookies) = (jar, keepsSessionCookies)
-        storage = CookieStorage()
-        for path in sources { try Self.read(path, into: storage, keepsSessionCookies) }
+        let read = CookieStorage(limits: .none)
+        for path in sources { try Self.read(path, into: read, keepsSessionCookies) }
         if let jar {
             if FileSystem.kind(at: jar) != nil { try Self.read(jar, into: original, keepsSessionCookies) }
-            for cookie in original.cookies { storage.restore(cookie) }
+            for cookie in original.cookies { read.restore(cookie) }
             try PartialFile.probe(jar)
         }
+        // The user's cookies have no limit; those of responses do.
+        let cookies = read.cookies
+        var limits = CookieStorage.Limits()
+        limits.perDomain += cookies.count
+        limits.perSite += cookies.count
+        limits.total += cookies.count
+        storage = CookieStorage(limits: limits)
+        for cookie in cookies { storage.restore(cookie) }
         let observation = storage.observe { [weak self] changes in self?.changed.withLock { $0 += changes.map(\.cookie) } }
         self.observation.withLock { $0 = observation }
     }
@@ -55,7 +63,7 @@ final class CookieFile: Sendable {
         let lock = FolderLock(ofFolderWith: jar)
         defer { lock?.release() }
         if lock == nil { Diagnostics.warn("'\(jar)' could not be locked; cookies that other processes write now may be lost") }
-        let current = CookieStorage()
+        let current = CookieStorage(limits: .none)
         if FileSystem.kind(at: jar) != nil { try Self.read(jar, into: current, keepsSessionCookies) }
         for cookie in changed.withLock({ $0 }) {
             current.delete(cookie)
@@ -73,5 +81,13 @@ extension CookieStorage.Change {
         case .added(let cookie), .removed(let cookie): cookie
         case .replaced(_, let cookie): cookie
         }
+    }
+}
+
+extension CookieStorage.Limits {
+    fileprivate static var none: Self {
+        var limits = Self()
+        (limits.perDomain, limits.perSite, limits.total) = (.max, .max, .max)
+        return limits
     }
 }

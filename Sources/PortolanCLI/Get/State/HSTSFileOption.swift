@@ -6,7 +6,8 @@ import PortolanHSTS
 
 /// The file of `--hsts`: read before the loads, if it exists, and written after them, as curl does.
 struct HSTSFileOption {
-    let storage = HSTSStorage()
+    /// Without a limit, for the file is the user's.
+    let storage = HSTSStorage(limit: .max)
     private let path: String
     private let original: [HSTSStorage.Host]
 
@@ -40,10 +41,11 @@ struct HSTSFileOption {
         guard Set(hosts) != Set(original) else { return }
         let lock = FolderLock(ofFolderWith: path)
         defer { lock?.release() }
-        let merged = HSTSStorage()
+        let merged = HSTSStorage(limit: .max)
         if FileSystem.kind(at: path) != nil { for host in try Self.read(path) { merged.set(host) } }
-        for host in original where !hosts.contains(where: { $0.name == host.name }) { merged.remove(host.name) }
-        for host in hosts where !original.contains(host) { merged.set(host) }
+        let (names, known) = (Set(hosts.map(\.name)), Set(original))
+        for host in original where !names.contains(host.name) { merged.remove(host.name) }
+        for host in hosts where !known.contains(host) { merged.set(host) }
         try PartialFile.write(HSTSFile.bytes(of: merged.allHosts), to: path, isPrivate: true)
     }
 }
