@@ -130,13 +130,13 @@ packages-docs:
 	@scripts/packages.sh docs
 
 # Fails if the contract reference does not match the headers; without --check the script writes it.
+contract-reference:
+	@/usr/bin/python3 scripts/contract-reference.py --check
+
 # The table of public suffixes, from Debian's package.
 update-psl: packages-test
 	scripts/public-suffixes.py > .build/PublicSuffixTable.swift
 	mv .build/PublicSuffixTable.swift Sources/PortolanCookies/PublicSuffixes/PublicSuffixTable.swift
-
-contract-reference:
-	@/usr/bin/python3 scripts/contract-reference.py --check
 
 format:
 	$(SWIFT) format -i -r $(FORMATTED)

@@ -9,7 +9,7 @@ public import PortolanHTTP
 public import PortolanPlugins
 
 extension ProtocolRegistry {
-    /// The registry of loaders that name no other: the built-in handlers, and in front of them the installed plugins
+    /// The default registry: the built-in handlers, and in front of them the installed plugins
     /// (`PluginCatalogue.shared`). What is registered here is asked before all of them.
     public static let shared = sharedWithPlugins.registry
 

@@ -3,6 +3,7 @@
 /// A handler in front of others: it changes requests before they are loaded, and observes their responses and ends.
 ///
 ///     let token = Interceptor(identifier: "org.example.token", schemes: .only(["https"])) { request in
+///         guard request.url.host == "api.example.org" else { return }
 ///         try request.setField("Authorization", "Bearer \(try await tokens.current())")
 ///     } response: { request, response in
 ///         log(request.url, response.status)
@@ -11,8 +12,8 @@
 ///     configuration.handlers = [token]
 ///
 /// The request is then loaded by the next handler that takes it. A request that a redirect leads to is a new request:
-/// the interceptor changes it, too. Bytes, redirects and challenges pass unchanged. The first handler of a
-/// configuration is the outermost.
+/// the interceptor changes it, too, so it must look at the host before it adds a secret. Bytes, redirects and
+/// challenges pass unchanged. The first handler of a configuration is the outermost.
 public struct Interceptor: ProtocolHandler {
     /// How a load ended, as the interceptor sees it.
     public enum Outcome: Sendable {

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// One load, from the request to its end: redirects, challenges and several handlers included.
+/// The caller's handle for one request, from its start to its end: redirects, challenges and several handlers included.
 ///
 /// Every member may be called from any thread, at any moment of the load.
 ///
