@@ -11,14 +11,14 @@ extension Request {
     /// If the server wants Digest only, the load answers with the same credential. If it refuses the credential, the
     /// load's delegate receives a challenge.
     ///
-    /// - Throws: ``LoadError/Code/authenticationRequired`` for a user name with a colon, and for control characters.
+    /// - Throws: `LoadError.Code.authenticationRequired` for a user name with a colon, and for control characters.
     public mutating func setBasicAuthorization(user: String, password: String) throws(LoadError) {
         fields[.authorization] = try PasswordCredential(user: user, password: password).basicValue()
     }
 
     /// Sends a token to the URL's origin (RFC 6750 §2.1). Redirects to another origin do not send it.
     ///
-    /// - Throws: ``LoadError/Code/badRequest`` for a character that a field can't have.
+    /// - Throws: `LoadError.Code.badRequest` for a character that a field can't have.
     public mutating func setBearerToken(_ token: String) throws(LoadError) {
         try setField("Authorization", "Bearer \(token)")
     }
