@@ -8,7 +8,7 @@ MODULES is the folder with the built modules (`.build/debug/Modules`). The state
 function, in a file of its own with the imports of the block, or with `import Portolan` where it has none. Names from the
 text around a block are in scripts/examples.swift. Blocks that declare a C function (`@_cdecl`) are compiled at file scope,
 with the blocks above them on their page. Where a page shows two libraries, below comments with their names, Portolan's
-part is compiled, and URLSession's. The tutorials have a script of their own, which also runs what it compiles.
+part is compiled, and URLSession's. Indented blocks are not compiled. The tutorials have a script of their own, which also runs what it compiles.
 """
 import glob, os, re, subprocess, sys, tempfile
 

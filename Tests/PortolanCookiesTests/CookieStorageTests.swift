@@ -305,7 +305,7 @@ struct Jar {
     }
 
     @Test func changesAreObserved() throws {
-        let jar = Jar()
+        var jar = Jar()
         let log = Mutex<[String]>([])
         let observation = jar.storage.observe { changes in
             log.withLock { log in
@@ -324,7 +324,12 @@ struct Jar {
         try jar.set("b=; Max-Age=0", "https://example.com/")
         try jar.storage.set(Cookie(name: "c", value: "3", domain: "example.com"))
         jar.storage.endSession()
-        #expect(log.withLock { $0 } == ["+a=1", "1>2", "-a", "+c=3", "-c"])
+        jar.now += 1
+        for field in ["d=4; Max-Age=1", "d=5; Max-Age=1", "d=; Max-Age=0"] {
+            try jar.set(field, "https://example.com/")
+            jar.now += 2
+        }
+        #expect(log.withLock { $0 } == ["+a=1", "1>2", "-a", "+c=3", "-c", "+d=4", "-d", "+d=5", "-d"])
         withExtendedLifetime(observation) {}
         let ended = jar.storage.observe { _ in Issue.record("an observation that has ended") }
         _ = consume ended
@@ -341,6 +346,9 @@ struct Jar {
             (Cookie(name: "a", value: "b", domain: "a/b"), false), (Cookie(name: "a", value: "b", domain: "[::1]"), true),
             (Cookie(name: "a", value: "b", domain: "example.com", path: "x"), false),
             (Cookie(name: "a", value: String(repeating: "x", count: 4096), domain: "example.com"), false),
+            (Cookie(name: "__Secure-a", value: "b", domain: "example.com"), false),
+            (Cookie(name: "__Host-a", value: "b", domain: "example.com"), false),
+            (Cookie(name: "", value: "__Host-a", domain: "example.com"), false),
         ] {
             do {
                 try storage.set(cookie)

@@ -60,7 +60,7 @@ package enum PublicSuffixList {
     }
 }
 
-/// What the list says of a domain.
+/// The rules of the list for one domain.
 struct PublicSuffixRule: OptionSet {
     let rawValue: UInt8
 

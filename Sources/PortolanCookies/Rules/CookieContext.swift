@@ -8,7 +8,7 @@ package struct CookieContext: Sendable {
     package let url: URLRecord
     /// The site of the document on whose behalf the load is made; `nil` if there is none, as for a URL that a person
     /// typed.
-    package private(set) var siteForCookies: Site?
+    private let siteForCookies: Site?
     /// Whether there is a document. One without a host, such as one of `data:`, is of no site.
     private let hasDocument: Bool
     package var isHTTPAPI = true

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
+
 /// Parses the dates of `Expires` attributes.
 ///
 /// The algorithm reads any text that has a time, a day, a month and a year between delimiters, in this order or another
@@ -53,11 +55,10 @@ package enum CookieDate {
         var seconds: Int64? {
             guard let time, let day, let month, var year else { return nil }
             if (70...99).contains(year) { year += 1900 } else if year <= 69 { year += 2000 }
-            guard year >= 1601, time.hour <= 23, time.minute <= 59, time.second <= 59,
-                (1...CookieDate.dayCount(ofMonth: month, year)).contains(day)
-            else { return nil }
-            let days = CookieDate.daysSince1970(year, month, day)
-            return days * 86400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
+            // A leap second is no time here.
+            guard year >= 1601, time.second <= 59 else { return nil }
+            return HTTPDate.secondsSince1970(
+                year: year, month: month, day: day, hour: time.hour, minute: time.minute, second: time.second)
         }
     }
 
@@ -108,21 +109,4 @@ package enum CookieDate {
     }
 
     private static func digit(_ byte: UInt8) -> Int? { byte &- 0x30 < 10 ? Int(byte &- 0x30) : nil }
-
-    private static func dayCount(ofMonth month: Int, _ year: Int) -> Int {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// The days since 1970-01-01 of a date in the Gregorian calendar.
-    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
-        // Counted from a 1st of March, so that a leap day is the last day of its year.
-        let years = month <= 2 ? year - 1 : year
-        let monthsFromMarch = (month + 9) % 12
-        let dayOfYear = (153 * monthsFromMarch + 2) / 5 + day - 1
-        return Int64(years * 365 + years / 4 - years / 100 + years / 400 + dayOfYear - 719_468)
-    }
 }

@@ -54,7 +54,7 @@ enum CookieRules {
         cookie.isHostOnly = false
     }
 
-    private static func checkPrefix(of cookie: Cookie, hasPath: Bool) throws(CookieRejection) {
+    static func checkPrefix(of cookie: Cookie, hasPath: Bool) throws(CookieRejection) {
         let name = cookie.nameBytes.span
         if name.hasPrefix(ignoringCase: "__secure-"), !cookie.isSecure { throw .securePrefix }
         if name.hasPrefix(ignoringCase: "__host-") {

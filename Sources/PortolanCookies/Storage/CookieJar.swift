@@ -70,34 +70,30 @@ struct CookieJar {
         entries[identity.domain]?.first { $0.cookie.identity == identity }
     }
 
-    /// Inserts a cookie, or removes its predecessor if the cookie has already expired.
+    /// Inserts a cookie in place of the one with the same identity. If one of the two has expired, the old one is
+    /// removed, and its place is lost.
     mutating func insert(_ cookie: Cookie, at now: Date) -> [CookieStorage.Change] {
         var (cookie, list) = (cookie, entries[cookie.domain, default: []])
         let identity = cookie.identity
-        var index = list.firstIndex { $0.cookie.identity == identity }
-        var old = index.map { list[$0] }
-        // One that has expired is as good as removed, and gives its place to nobody.
-        if let expired = index, old?.cookie.isExpired(at: now) == true {
-            list.remove(at: expired)
-            store(list, in: cookie.domain, change: -1)
-            (index, old) = (nil, nil)
-        }
-        if cookie.isExpired(at: now) {
-            guard let index, let old else { return [] }
+        let isExpired = cookie.isExpired(at: now)
+        var changes: [CookieStorage.Change] = []
+        if let index = list.firstIndex(where: { $0.cookie.identity == identity }) {
+            let old = list[index]
+            if !isExpired, !old.cookie.isExpired(at: now) {
+                cookie.creationTime = old.cookie.creationTime
+                list[index] = Entry(cookie, number: old.number)
+                store(list, in: cookie.domain, change: 0)
+                return [.replaced(old.cookie, by: cookie)]
+            }
             list.remove(at: index)
             store(list, in: cookie.domain, change: -1)
-            return [.removed(old.cookie)]
+            changes = [.removed(old.cookie)]
         }
-        if let index, let old {
-            cookie.creationTime = old.cookie.creationTime
-            list[index] = Entry(cookie, number: old.number)
-            store(list, in: cookie.domain, change: 0)
-            return [.replaced(old.cookie, by: cookie)]
-        }
+        if isExpired { return changes }
         lastNumber += 1
         list.append(Entry(cookie, number: lastNumber))
         store(list, in: cookie.domain, change: 1)
-        return [.added(cookie)] + evict(from: cookie.domain, at: now)
+        return changes + [.added(cookie)] + evict(from: cookie.domain, at: now)
     }
 
     private mutating func store(_ list: [Entry], in domain: String, change: Int) {

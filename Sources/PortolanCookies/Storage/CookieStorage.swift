@@ -213,5 +213,7 @@ extension Cookie {
             try fail("'\(domain)' is not a host as URLs have them, in lower case")
         }
         if !isHostOnly, PublicSuffixList.isPublicSuffix(domain) { try fail("'\(domain)' is a public suffix") }
+        if partition != nil, !isSecure { try fail(CookieRejection.partitionedNotSecure.rawValue) }
+        do throws(CookieRejection) { try CookieRules.checkPrefix(of: self, hasPath: true) } catch { try fail(error.rawValue) }
     }
 }

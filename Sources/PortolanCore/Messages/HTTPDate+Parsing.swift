@@ -16,16 +16,47 @@ extension HTTPDate {
     /// RFC 9110 §5.6.7
     package init?(parsing text: String, now: Int64) {
         // The longest text is a Wednesday in the second form.
-        guard text.utf8.count <= 33, let date = DateWords(text, now: now) else { return nil }
-        guard (1...date.daysInMonth).contains(date.day), date.hour < 24, date.minute < 60, date.second <= 60 else { return nil }
-        self.init(secondsSince1970: date.daysSince1970 * 86400 + Int64(date.hour * 3600 + date.minute * 60 + date.second))
+        guard text.utf8.count <= 33, let date = DateWords(text, now: now),
+            let seconds = Self.secondsSince1970(
+                year: date.year, month: date.month, day: date.day, hour: date.hour, minute: date.minute, second: date.second)
+        else { return nil }
+        self.init(secondsSince1970: seconds)
+    }
+
+    /// The inverse of the count in ``HTTPDate/init(secondsSince1970:)``.
+    ///
+    /// - Parameters:
+    ///   - year: in the Gregorian calendar, of any size up to 9999.
+    ///   - month: counted from 1.
+    ///   - second: 60 is the first second of the next minute.
+    /// - Returns: `nil` for a date or a time that does not exist, such as February 30.
+    package static func secondsSince1970(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) -> Int64? {
+        guard (1...12).contains(month), (1...dayCount(ofMonth: month, year)).contains(day), (0..<24).contains(hour),
+            (0..<60).contains(minute), (0...60).contains(second)
+        else { return nil }
+        // Years begin in March, so that a leap day is the last day of its year. 400 years have 146,097 days.
+        let yearFromMarch = Int64(month <= 2 ? year - 1 : year)
+        let era = (yearFromMarch >= 0 ? yearFromMarch : yearFromMarch - 399) / 400
+        let yearOfEra = yearFromMarch - era * 400
+        let monthFromMarch = Int64(month + 9) % 12
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + Int64(day) - 1
+        let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        return days * 86400 + Int64(hour * 3600 + minute * 60 + second)
+    }
+
+    private static func dayCount(ofMonth month: Int, _ year: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
     }
 }
 
 /// The words of a date, as numbers that may not form a valid date.
 private struct DateWords {
     let year: Int
-    /// Counted from 0.
+    /// Counted from 1.
     let month: Int
     let day: Int
     let hour: Int
@@ -54,7 +85,7 @@ private struct DateWords {
         guard let year, let day = Self.number(date[0], digits: 2), let month = HTTPDate.months.firstIndex(of: String(date[1])),
             clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2]
         else { return nil }
-        (self.year, self.month, self.day) = (year, month, day)
+        (self.year, self.month, self.day) = (year, month + 1, day)
         (self.hour, self.minute, self.second) = (hour, minute, second)
     }
 
@@ -71,23 +102,5 @@ private struct DateWords {
         let present = 1970 + Int(clamping: now / 31_556_952)  // the average number of seconds in a Gregorian year
         let year = present / 100 * 100 + digits
         return year > present + 50 ? year - 100 : year
-    }
-
-    var daysInMonth: Int {
-        switch month {
-        case 1: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 3, 5, 8, 10: 30
-        default: 31
-        }
-    }
-
-    /// The inverse of the count in ``HTTPDate/init(secondsSince1970:)``: years begin in March.
-    var daysSince1970: Int64 {
-        let yearFromMarch = Int64(month < 2 ? year - 1 : year)
-        let era = (yearFromMarch >= 0 ? yearFromMarch : yearFromMarch - 399) / 400
-        let yearOfEra = yearFromMarch - era * 400
-        let monthFromMarch = Int64(month < 2 ? month + 10 : month - 2)
-        let dayOfYear = (153 * monthFromMarch + 2) / 5 + Int64(day) - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }

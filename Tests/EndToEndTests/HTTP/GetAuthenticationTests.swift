@@ -90,8 +90,17 @@ import Testing
         #expect(sent(proxy, "Proxy-Authorization") == expected && sent(proxy) == expected.map { _ in nil })
     }
 
-    /// The acceptance of the issue: Digest, then a redirect to another port.
-    @Test func digestOfApacheIsNamedAndStaysThere() throws {
+    /// The other server asks for the same realm with the same nonce.
+    @Test func digestIsNotAnsweredAtAnotherOrigin() throws {
+        let other = try ScriptedServer(Self.digest)
+        let redirect = ScriptedServer.response("302 Found", ["Location: \(other.url())"])
+        let server = try ScriptedServer { $0 == 0 ? Self.digest : redirect }
+        let outcome = try program.run("get", "-u", "u:p", "--digest", "--fail", server.url())
+        #expect(outcome.status == 22, "\(outcome.errors)")
+        #expect(sent(server) == [nil, "Digest"] && sent(other) == [nil])
+    }
+
+    @Test func digestOfApacheIsNamed() throws {
         let servers = try TestServers.shared
         let url = try servers.url(.apacheHTTP, "/private/secret.txt")
         let user = "\(servers.user):\(servers.password)"
