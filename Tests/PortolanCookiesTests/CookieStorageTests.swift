@@ -124,6 +124,8 @@ struct Jar {
         .init("5.7", "a=b; Secure", url: "http://www.example.com/", sends: nil),
         .init("5.7", "a=b; Secure", url: "http://localhost/", sends: "a=b"),
         .init("5.7", "a=b; Secure", url: "http://127.9.9.9/", sends: "a=b"),
+        .init("5.7", "a=b; SameSite=None", sends: nil), .init("5.7", "a=b; Secure; SameSite=none", sends: "a=b"),
+        .init("5.7", "a=b; SameSite=None; SameSite=Lax", sends: "a=b"),
         // Prefixes
         .init("5.7", "__Secure-a=b", sends: nil), .init("5.7", "__secure-a=b; Secure", sends: "__secure-a=b"),
         .init("5.7", "__SECURE-a=b", sends: nil),

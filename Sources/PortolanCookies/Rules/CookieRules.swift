@@ -20,6 +20,7 @@ enum CookieRules {
         if cookie.isSecure, !context.isSecure { throw .insecureOrigin }
         if cookie.isHTTPOnly, !context.isHTTPAPI { throw .httpOnly }
         if cookie.sameSite != Cookie.SameSite.none, !context.isSameSite { throw .crossSite }
+        if cookie.sameSite == Cookie.SameSite.none, !cookie.isSecure { throw .sameSiteNoneNotSecure }
         try checkPrefix(of: cookie, hasPath: received.path != nil)
         if received.isPartitioned {
             guard cookie.isSecure else { throw .partitionedNotSecure }

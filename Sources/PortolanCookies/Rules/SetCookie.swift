@@ -107,6 +107,7 @@ package enum CookieRejection: String, Error, Hashable, Sendable {
     case httpOnly = "it is for HTTP only (§5.7)"
     case overSecureCookie = "a secure cookie of that name exists, and the connection is not secure (§5.7)"
     case crossSite = "it is for the same site, and the request was cross-site (§5.7)"
+    case sameSiteNoneNotSecure = "'SameSite=None' needs 'Secure' (§5.7)"
     case securePrefix = "a name that begins with '__Secure-' needs 'Secure' (§5.7)"
     case hostPrefix = "a name that begins with '__Host-' needs 'Secure', 'Path=/' and no domain (§5.7)"
     case namelessPrefix = "it has no name, and a value that looks like a name with a prefix (§5.7)"
