@@ -25,14 +25,5 @@ package struct LocalPath: Hashable, Sendable {
 
 extension LocalPath: CustomStringConvertible {
     /// One line for a person to read. Bytes that are not UTF-8 become U+FFFD, and control characters are escaped.
-    package var description: String {
-        var line = ""
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: line += scalar.escaped(asASCII: true)
-            default: line.unicodeScalars.append(scalar)
-            }
-        }
-        return line
-    }
+    package var description: String { String(decoding: bytes, as: UTF8.self).withInvisibleCharactersEscaped }
 }

@@ -19,7 +19,7 @@ public protocol HandlerProvider: Sendable {
 
 /// A provider's entry in a registry, until its handlers replace the entry.
 package final class LazyHandlers: Sendable {
-    package let source: any HandlerProvider
+    package let provider: any HandlerProvider
     let registration: RegistrationNumber
     /// A weak reference, because the registry retains this object.
     private let registry: Mutex<Weak>
@@ -34,8 +34,8 @@ package final class LazyHandlers: Sendable {
     /// The callbacks that wait while the handlers are being made; `nil` at other times.
     private let waiters = Mutex([Waiter]?.none)
 
-    init(_ source: any HandlerProvider, registration: RegistrationNumber, in registry: ProtocolRegistry) {
-        self.source = source
+    init(_ provider: any HandlerProvider, registration: RegistrationNumber, in registry: ProtocolRegistry) {
+        self.provider = provider
         self.registration = registration
         self.registry = Mutex(Weak(registry: registry))
     }
@@ -67,7 +67,7 @@ package final class LazyHandlers: Sendable {
         // A caller may have found this entry just before its handlers replaced it. They must not be made again.
         guard let registry = registry.withLock({ $0.registry }), registry.holds(self) else { return .success(()) }
         do throws(LoadError) {
-            registry.replace(self, with: try source.makeHandlers())
+            registry.replace(self, with: try provider.makeHandlers())
             return .success(())
         } catch {
             return .failure(error)
@@ -100,7 +100,7 @@ package final class LazyHandlers: Sendable {
     private let lastMessage = Mutex(String?.none)
 
     /// Whether the failure differs from the last one.
-    func isNews(_ error: LoadError) -> Bool {
+    func isNewFailure(_ error: LoadError) -> Bool {
         lastMessage.withLock { message in
             defer { message = error.message }
             return message != error.message

@@ -88,7 +88,7 @@ package final class RegistryIndex: Sendable {
                     return true
                 }
                 candidates.append(
-                    HandlerCandidate(handler: deferred.source.identifier, schemes: entry.schemes, refusal: .unavailable(error.message)))
+                    HandlerCandidate(handler: deferred.provider.identifier, schemes: entry.schemes, refusal: .unavailable(error.message)))
                 return false
             }
         }
@@ -120,7 +120,7 @@ extension RegistryIndex.Entry {
     var schemes: SchemeSet {
         switch self {
         case .handler(let entry): entry.handler.schemes
-        case .deferred(let deferred): deferred.source.schemes
+        case .deferred(let deferred): deferred.provider.schemes
         }
     }
 

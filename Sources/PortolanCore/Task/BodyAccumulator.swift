@@ -67,6 +67,7 @@ final class BodyAccumulator: DelegatingDelegate {
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         defer { thread?.end() }
+        delegate?.loadTask(task, didEndWith: error)
         let waiting = state.withLock { state -> (waiter: @Sendable (Outcome) -> Void, outcome: Outcome)? in
             state.end(error)
             guard let waiter = state.waiter.take(), let outcome = state.outcome.take() else { return nil }

@@ -104,6 +104,7 @@ final class ChunkQueue: DelegatingDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        delegate?.loadTask(task, didEndWith: error)
         let end: Piece = error.map { .failure($0) } ?? .success(nil)
         let (headReader, reader) = state.withLock { state in
             let head: Head = .failure(error ?? LoadError(.unknown, message: "the load finished without a response"))

@@ -98,8 +98,8 @@ final class DelegateClient: ProtocolClient {
         var isNoted = false
         task.resetIdleTimer { isNoted = $0.note(step, at: $1) }
         switch step {
-        case .connected: task.loader.logStep("connected", of: task)
-        case .reused: task.loader.logStep("uses an open connection", of: task)
+        case .connected: logStep("connected", of: task)
+        case .reused: logStep("uses an open connection", of: task)
         case .nameFound, .secured, .requestSent, .firstByte: break
         }
         // If the metrics have no room for a step, a slow delegate does not have to buffer it either.
@@ -109,7 +109,11 @@ final class DelegateClient: ProtocolClient {
     func didTransfer(_ report: TransferReport) {
         guard let task else { return }
         task.note { $0.note(report, at: $1, afterRedirects: redirectCount) }
-        task.loader.logStep("transferred by \(report.networkProtocol) from \(report.remoteAddress ?? "an unknown address")", of: task)
+        logStep("transferred by \(report.networkProtocol) from \(report.remoteAddress ?? "an unknown address")", of: task)
+    }
+
+    private func logStep(_ step: @autoclosure () -> String, of task: LoadTask) {
+        task.loader.logStep(step(), of: task, requestNumber: redirectCount + 1)
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {

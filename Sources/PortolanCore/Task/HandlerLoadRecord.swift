@@ -10,7 +10,7 @@ struct HandlerLoadRecord: HandlerLoadObserver {
     let servesDelegate: Bool
 
     func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
-        loader.report(violationOf: rule, by: handler, logging: isFirst)
+        loader.report(violationOf: rule, by: handler, isFirst: isFirst)
     }
 
     func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }

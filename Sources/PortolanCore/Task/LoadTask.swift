@@ -90,6 +90,8 @@ public final class LoadTask: Sendable {
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
+    /// The number of the current request, counted from 1: each redirect leads to another one.
+    var requestNumber: Int { machine.withLock { $0.metrics.redirectCount } + 1 }
     public var priority: LoadPriority { originalRequest.priority }
     /// The number of loads that this one is nested in; 0 for a caller's own load.
     public var nestingDepth: Int { originalRequest.nestingDepth }
@@ -180,15 +182,15 @@ public final class LoadTask: Sendable {
     private func startHandlerLoad(of request: Request, by entry: RegisteredHandler) {
         let canonical = entry.handler.canonicalRequest(for: request)
         var request = canonical
-        let client = DelegateClient(
-            task: self, redirectCount: machine.withLock { $0.metrics.redirectCount }, isUpgrade: entry.isUpgrade)
+        let requestNumber = requestNumber
+        let client = DelegateClient(task: self, redirectCount: requestNumber - 1, isUpgrade: entry.isUpgrade)
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,
             interimLimit: loader.configuration.interimResponseLimit, next: next,
             observer: HandlerLoadRecord(entry: entry, loader: loader, task: self, servesDelegate: true))
         guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
-        loader.logStep("loaded by \(entry.handler.identifier)", of: self)
+        loader.logStep("loaded by \(entry.handler.identifier)", of: self, requestNumber: requestNumber)
         let load = entry.handler.makeLoad(for: request, cachedResponse: nil, client: handlerLoad)
         handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
     }
@@ -332,7 +334,7 @@ extension LoadTask {
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
-        loader.logStep("redirected to \(request.url.redacted)", of: self)
+        loader.logStep("redirected to \(request.url.redacted)", of: self, requestNumber: requestNumber)
         let time = timer.elapsed
         let (handlerLoad, mustLoad) = machine.withLock { ($0.handlerLoad, $0.follow(request, at: time)) }
         if wasDeferred { handlerLoad?.takeRedirect() }

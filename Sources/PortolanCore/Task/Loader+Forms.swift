@@ -22,8 +22,9 @@ extension Loader {
     ///
     /// - Parameters:
     ///   - request: the request to load.
-    ///   - delegate: receives redirects, challenges and similar events, but not the response and the data. It is called
-    ///     on ``DeliveryQueue/background``, where it may block. All its calls come before the result.
+    ///   - delegate: receives redirects, challenges, the end and similar events, but not the response and the data. It
+    ///     is called on ``DeliveryQueue/background``, where it may block. All its calls come before the result. At the
+    ///     end, it can read ``LoadTask/metrics``.
     /// - Throws: the reason why the load failed; ``LoadError/Code/cancelled`` if the surrounding task was cancelled;
     ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/collectedBodyLimit``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
@@ -45,7 +46,7 @@ extension Loader {
     ///
     /// - Parameters:
     ///   - request: the request to load.
-    ///   - delegate: as for ``data(for:delegate:)``.
+    ///   - delegate: as for ``data(for:delegate:)``. It may receive the end before the caller has read all pieces.
     /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
         let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
@@ -84,8 +85,8 @@ extension Loader {
     ///
     /// - Parameters:
     ///   - request: the request to load.
-    ///   - delegate: receives redirects, challenges and similar events on `queue`, but not the response and the data.
-    ///     All its calls come before the completion.
+    ///   - delegate: receives redirects, challenges, the end and similar events on `queue`, but not the response and
+    ///     the data. All its calls come before the completion.
     ///   - queue: where both are called. On the default queue they may block and wait for other loads.
     ///   - completion: receives the whole body and its response, or the reason why there is none.
     @discardableResult

@@ -11,7 +11,7 @@ public final class Loader: Sendable {
     public let handlers = ProtocolRegistry()
     /// The handlers that it shares with other loaders.
     public let sharedHandlers: ProtocolRegistry
-    private let logsSteps: Bool
+    let logsSteps: Bool
 
     /// - Parameters:
     ///   - configuration: copied; later changes to the value have no effect.
@@ -146,33 +146,5 @@ public final class Loader: Sendable {
     /// Lets the policies learn from a response.
     func note(_ response: Response) {
         if response.isVerified { configuration.upgradePolicy?.note(response) }
-    }
-
-    /// Logs a repeated failure below warning level, because thousands of requests may need the same handlers.
-    func report(_ error: LoadError, of deferred: LazyHandlers) {
-        let level: Logger.Level = deferred.isNews(error) ? .warning : .debug
-        configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
-    }
-
-    /// Logs a step of a load at the level `debug`.
-    func logStep(_ step: @autoclosure () -> String, of task: LoadTask) {
-        guard logsSteps else { return }
-        configuration.logger.debug("\(step())", metadata: ["url": "\(task.originalRequest.url.redacted)"])
-    }
-
-    func report(violationOf rule: ContractRule, by handler: String, logging isLogged: Bool) {
-        if isLogged {
-            configuration.logger.warning("contract broken: \(rule.sentence)", metadata: ["rule": "\(rule.id)", "handler": "\(handler)"])
-        }
-        configuration.violationObserver?(rule, handler)
-    }
-
-    /// - Parameter counts: how often a load violated each rule after its first violation.
-    func report(repeated counts: [ContractRule: Int], by handler: String) {
-        let total = counts.values.reduce(0, +)
-        let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")
-        configuration.logger.warning(
-            "contract broken \(total) more \(total == 1 ? "time" : "times") by the same load (\(list))", metadata: ["handler": "\(handler)"]
-        )
     }
 }

@@ -72,6 +72,7 @@ final class NextHandlerLoad: ProtocolLoad {
             return !state.isStopped
         }
         guard starts else { return entry.endLoad() }
+        task.loader.logStep("passed on to \(entry.handler.identifier)", of: task, requestNumber: task.requestNumber)
         handlerLoad.start(entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad))
     }
 }

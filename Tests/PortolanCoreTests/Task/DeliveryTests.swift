@@ -79,7 +79,7 @@ import Testing
         let delegate = RecordingDelegate()
         let isDone = Mutex(false)
         loader(handler).load(try Request("x:1"), delegate: delegate, on: queue) { _ in
-            #expect(delegate.events == [.interim])
+            #expect(delegate.events == [.interim, .finished])
             isDone.withLock { $0 = true }
         }
         #expect(delegate.events.isEmpty)
@@ -124,7 +124,7 @@ import Testing
         for _ in 0..<100 {
             let delegate = RecordingDelegate()
             _ = try await loader.data(for: Request("x:1"), delegate: delegate)
-            #expect(delegate.events == [.step(.connected), .step(.requestSent), .step(.firstByte), .trailers])
+            #expect(delegate.events == [.step(.connected), .step(.requestSent), .step(.firstByte), .trailers, .finished])
             let streamed = RecordingDelegate()
             let (chunks, _) = try await loader.bytes(for: Request("x:1"), delegate: streamed)
             for try await _ in chunks {}
@@ -189,7 +189,7 @@ import Testing
         while !load.calls.contains(.resume), MonotonicTime.now < limit { sched_yield() }
         load.finish()
         #expect(isComplete.wait(atMost: .seconds(60)) { $0 } == true)
-        #expect(delegate.events == [.step(.connected)])
+        #expect(delegate.events == [.step(.connected), .finished])
     }
 
     /// A failure does not wait for the resume. Events from before the suspension come first.

@@ -82,6 +82,41 @@ import Testing
         #expect(String(decoding: body, as: UTF8.self) == "from another thread")
     }
 
+    @Test("The delegate of each call receives the end, with complete metrics", arguments: [false, true])
+    func delegatesReceiveTheEnd(fails: Bool) async throws {
+        let handler = ManualHandler { load in
+            load.client.didReach(.connected)
+            load.respond()
+            load.client.didTransfer(TransferReport(networkProtocol: "h2"))
+            if fails { load.client.didFail(with: LoadError(.truncated, message: "half of it")) } else { load.finish() }
+        }
+        let loader = loader(handler)
+        let delegates = (0..<4).map { _ in EndDelegate() }
+        _ = try? await loader.data(for: Request("x:1"), delegate: delegates[0])
+        #expect(delegates[0].ends.withLock { $0.count } == 1, "before the call returns")
+        _ = try? await loader.bytes(for: Request("x:1"), delegate: delegates[1]).0.collect()
+        await withCheckedContinuation { continuation in
+            _ = try? loader.load(Request("x:1"), delegate: delegates[2]) { _ in continuation.resume() }
+        }
+        await Self.wait(for: delegates[3], by: loader)
+        for delegate in delegates {
+            let end = try #require(delegate.ends.withLock { $0.count == 1 ? $0.first : nil })
+            #expect(end.error == (fails ? .truncated : nil))
+            #expect(end.metrics.timings.count == 1 && end.metrics.end != nil)
+        }
+    }
+
+    private static func wait(for delegate: EndDelegate, by loader: Loader) async {
+        await withCheckedContinuation { continuation in
+            do {
+                try LoadThreadPool.shared.run {
+                    _ = try? loader.waitForData(for: Request("x:1"), delegate: delegate)
+                    continuation.resume()
+                }
+            } catch { continuation.resume() }
+        }
+    }
+
     @Test func bytesComeInOrder() async throws {
         let pieces = (0..<100).map { [UInt8](repeating: UInt8($0), count: 20_000) }
         let loader = loader(StubHandler { _ in .pieces(pieces) }) { $0.bufferLimit = 50_000 }
@@ -145,5 +180,13 @@ import Testing
         let error = try await #require(throws: LoadError.self) { try await reader.value }
         #expect(error.code == .cancelled)
         #expect(load.calls == [.start, .stop])
+    }
+}
+
+private final class EndDelegate: LoadDelegate {
+    let ends = Mutex<[(error: LoadError.Code?, metrics: LoadMetrics)]>([])
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        ends.withLock { $0.append((error?.code, task.metrics)) }
     }
 }

@@ -120,6 +120,39 @@ import Testing
         #expect(Self.metrics([.end(4)]).timings.isEmpty)
     }
 
+    @Test func metricsDescribeEachRequestOnOneLine() {
+        var metrics = LoadMetrics()
+        metrics.note(.nameFound, at: .microseconds(2_040))
+        metrics.note(.connected, at: .milliseconds(10))
+        metrics.note(.requestSent, at: .milliseconds(11))
+        metrics.note(.firstByte, at: .milliseconds(30))
+        var report = TransferReport(networkProtocol: "http/1.1")
+        (report.remoteAddress, report.bytesSent, report.bytesReceived) = ("127.0.0.1:80", 100, 200)
+        metrics.note(report, at: .milliseconds(31))
+        metrics.noteRedirect(at: .milliseconds(31))
+        metrics.note(.reused, at: .milliseconds(32))
+        (metrics.response, metrics.end) = (.milliseconds(40), .microseconds(1_042_960))
+        #expect(
+            metrics.description == """
+                2 requests in 1043.0 ms, 1 redirect, response after 40.0 ms, 100 bytes sent, 200 bytes received
+                1: 31.0 ms (DNS 2.0 ms, TCP 8.0 ms, sending 1.0 ms, response 19.0 ms, body 1.0 ms), \
+                http/1.1, 127.0.0.1:80, 100 bytes sent, 200 bytes received
+                2: 1012.0 ms (waiting 1.0 ms)
+                """)
+        #expect(metrics.steps.first?.description == "nameFound at 2.0 ms")
+        #expect(LoadMetrics().description == "0 requests, running")
+    }
+
+    @Test func metricsDescribeAtMostTenRequests() {
+        var metrics = LoadMetrics()
+        for time in 1...12 {
+            metrics.note(.reused, at: .milliseconds(time))
+            metrics.note(TransferReport(networkProtocol: "h2", isReused: true), at: .milliseconds(time))
+        }
+        let lines = metrics.description.split(separator: "\n")
+        #expect(lines.count == 12 && lines.last == "… and 2 more")
+    }
+
     @Test func metricsOfATaskIncludeTheTimings() async throws {
         let handler = ManualHandler { load in
             load.client.didReach(.connected)
