@@ -65,7 +65,7 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
-    /// A server may redirect to HTTP only, not to the schemes of plugins or of the system (Fetch Standard,
+    /// A server can redirect only to HTTP, not to the schemes of plugins or of the system (Fetch Standard,
     /// "HTTP-redirect fetch").
     @Test(
         arguments: ["http://h/", "https://h/"],
@@ -130,7 +130,7 @@ import Testing
         #expect(landed == (isAllowed ? target : nil))
     }
 
-    /// The restrictions apply to the server's target, not to a request that the caller makes.
+    /// The restrictions apply to redirects by a server, not to requests of the caller.
     @Test func delegateMayRedirectToAnyScheme() async throws {
         let (here, there) = (try Self.url("http://h/2"), try Request("there:x"))
         let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(there)) })
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: [true, false], [true, false])
-    func delegateDecidesAtOnceOrLater(follows: Bool, later: Bool) async throws {
+    func delegateDecidesImmediatelyOrLater(follows: Bool, later: Bool) async throws {
         let waiting = Mutex<(@Sendable () -> Void)?>(nil)
         let delegate = RecordingDelegate(onRedirect: { request, decide in
             let decision: @Sendable () -> Void = { decide(follows ? .follow(request) : .deliver) }
