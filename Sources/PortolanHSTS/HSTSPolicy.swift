@@ -26,7 +26,7 @@ package struct HSTSPolicy: UpgradePolicy {
     package func upgraded(_ url: URLRecord) -> URLRecord? { storage.upgraded(url, now: Date()) }
 
     /// Only the first field of a response counts (RFC 6797 §8.1).
-    package func note(_ response: Response) {
+    package func learn(from response: Response) {
         guard response.isVerified, let name = HTTPField.Name("Strict-Transport-Security"),
             let field = response.fields.first(where: { $0.name == name })
         else { return }

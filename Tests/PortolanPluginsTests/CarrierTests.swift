@@ -85,7 +85,7 @@ import Testing
         let load = try TestHandlerLoad(plugin, "\(style)://redirect", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.dropFirst() == (isTaken ? [] : [.response(0), .finished]))

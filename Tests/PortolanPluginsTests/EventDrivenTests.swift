@@ -155,7 +155,7 @@ import Testing
         let load = try TestHandlerLoad(plugin, "ticker://redirect?to=ticker%3A%2F%2F1", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         let redirect = RecordingClient.Event.redirect("ticker://1")

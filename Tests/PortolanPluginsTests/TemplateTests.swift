@@ -153,7 +153,7 @@ import Testing
         let load = try TestHandlerLoad(plugin, "template://redirect?to=data%3A%2Cx", client: client)
         load.start()
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         load.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.count == (isTaken ? 1 : 4))

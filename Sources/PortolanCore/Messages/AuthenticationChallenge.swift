@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A challenge that must be answered before a load can continue: who is the client, or is this server trusted?
+/// A question that must be answered before a load can continue: which credential is sent, or is this server trusted?
 ///
-/// Answered once, immediately or later, on any thread. Further answers are ignored. A challenge that is released
-/// without an answer is answered with ``ChallengeAnswer/performDefault``, so that no load waits forever.
+/// Answer it once, immediately or later, on any thread. Further answers are ignored. If a challenge is released without
+/// an answer, the answer is ``ChallengeAnswer/performDefault``, so that no load waits forever.
 public final class AuthenticationChallenge: Sendable {
     public let protectionSpace: ProtectionSpace
     /// The credential that default handling would use.
     public let proposedCredential: Credential?
-    /// How many answers to this challenge were rejected so far.
+    /// The number of answers to this challenge that were rejected.
     public let previousFailureCount: Int
-    /// Why the last answer was rejected. For server trust: why default handling would not trust the server; `nil` if it
-    /// would.
+    /// Why the last answer was rejected. For server trust: why default handling does not trust the server; `nil` if it
+    /// trusts the server.
     public let previousError: LoadError?
-    /// The response with the challenge, a 401 or 407 of HTTP; `nil` if there is no such response, as in a TLS handshake
-    /// or for a tunnel. It is delivered unless the challenge is answered with a credential.
+    /// The 401 or 407 response that contains the challenge; `nil` if there is none, as in a TLS handshake or for a
+    /// tunnel. The caller receives this response unless a credential answers the challenge.
     public let failureResponse: Response?
-    let reply: OneShotCallback<ChallengeAnswer>
+    let callback: OneShotCallback<ChallengeAnswer>
 
     public init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
@@ -27,14 +27,14 @@ public final class AuthenticationChallenge: Sendable {
         self.previousFailureCount = previousFailureCount
         self.previousError = previousError
         self.failureResponse = failureResponse
-        self.reply = OneShotCallback(reply)
+        callback = OneShotCallback(reply)
     }
 
     deinit { answer(.performDefault) }
 
-    /// Answers the challenge. The load may continue before this call returns.
+    /// Answers the challenge. The load can continue before this call returns.
     public func answer(_ answer: ChallengeAnswer) {
-        reply.answer(answer)
+        callback.answer(answer)
     }
 }
 
@@ -44,18 +44,18 @@ public enum ChallengeAnswer: Sendable {
     case use(Credential)
     /// Continue without a credential.
     case continueWithout
-    /// Do what would have happened without a delegate.
+    /// Do what happens without a delegate.
     case performDefault
-    /// Offer another way to authenticate, if the server has one; otherwise fail.
+    /// Send a challenge for another authentication scheme, if the server offers one. Otherwise fail.
     case rejectProtectionSpace
     /// End the load.
     case cancel
 }
 
-/// The purpose of a credential.
+/// Where a credential is valid.
 public struct ProtectionSpace: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// A user name and a password, by `scheme` (`basic`, `digest`, …; empty if the protocol has only one).
+        /// A user name and a password. The scheme is `basic`, `digest` and so on; empty if the protocol has only one.
         case password(scheme: String)
         /// A client certificate. The names of accepted issuers are in DER.
         case clientCertificate(acceptedIssuers: [[UInt8]])
@@ -64,7 +64,7 @@ public struct ProtectionSpace: Hashable, Sendable {
     }
 
     public var kind: Kind
-    /// The protocol's name, e.g. `http`.
+    /// The name of the protocol, such as `http`.
     public var protocolName: String
     public var host: String
     public var port: Int?
@@ -82,10 +82,8 @@ public struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
-    /// Whether this is the server of a URL: scheme, host and port are the same.
-    ///
-    /// Without a port, the default port of the scheme counts. A scheme without a known default has none: its ports are
-    /// then the same only if both have the same one, or neither has one.
+    /// Whether scheme, host and port are those of a URL. Where a port is missing, the default port of the scheme is
+    /// used, if the scheme has one.
     package func isOrigin(of url: URLRecord) -> Bool {
         guard !isProxy, let urlHost = url.host, !urlHost.isEmpty else { return false }
         guard protocolName.lowercased() == url.scheme, host.lowercased() == urlHost.lowercased() else { return false }
@@ -93,10 +91,10 @@ extension ProtectionSpace {
     }
 }
 
-/// A proof of the caller's identity, or the caller's trust in a server.
+/// What proves the caller's identity, or expresses the caller's trust in a server.
 public enum Credential: Hashable, Sendable {
     case password(user: String, password: String)
-    /// A chain in DER, leaf first, and its key as PKCS #8 in DER.
+    /// A client certificate: its chain in DER, leaf first, and its private key as PKCS #8 in DER.
     case certificate(chain: [[UInt8]], privateKey: [UInt8])
     /// For server trust: the presented chain is trusted.
     case serverTrust

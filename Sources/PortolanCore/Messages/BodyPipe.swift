@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A body that is written while it is sent. A bounded buffer connects the writer and the reader.
+/// A body that the program writes while it is sent. A buffer of limited size is between the writer and the reader.
 ///
 ///     let pipe = BodyPipe()
 ///     async let response = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
@@ -11,19 +11,20 @@ import Synchronization
 public final class BodyPipe: Sendable {
     private struct State {
         var buffer: [UInt8] = []
-        /// The first byte that was not read.
-        var first = 0
+        /// The index of the first byte that was not read.
+        var firstUnread = 0
         var end: Result<Void, LoadError>?
-        var isTaken = false
+        var hasReader = false
         var isClosed = false
-        var reader: (@Sendable () -> Void)?
+        /// Set while the reader waits for bytes.
+        var whenReady: (@Sendable () -> Void)?
         var writers: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
-        var busySteps = YieldCounter()
+        var yieldCounter = YieldCounter()
 
-        var count: Int { buffer.count - first }
-        var takesBytes: Bool { !isClosed && end == nil }
+        var count: Int { buffer.count - firstUnread }
+        var acceptsBytes: Bool { !isClosed && end == nil }
 
-        mutating func takeWriters() -> [CheckedContinuation<Void, Never>] {
+        mutating func removeWriters() -> [CheckedContinuation<Void, Never>] {
             defer { writers = [:] }
             return Array(writers.values)
         }
@@ -32,14 +33,14 @@ public final class BodyPipe: Sendable {
     private let capacity: Int
     private let state = Mutex(State())
 
-    /// - Parameter capacity: how many bytes may wait to be sent before ``write(_:)`` waits.
+    /// - Parameter capacity: the number of unsent bytes from which ``write(_:)`` waits.
     public init(capacity: Int = 64 << 10) {
         self.capacity = max(1, capacity)
     }
 
     /// The body to send. It can be read once.
     ///
-    /// - Parameter length: in bytes, if it is known; the load fails if a different number is written.
+    /// - Parameter length: the number of bytes, if it is known. If another number is written, the load fails.
     public func body(length: Int64? = nil) -> Body {
         Body(length: length, isRewindable: false, discard: close, open: openOnce)
     }
@@ -47,43 +48,42 @@ public final class BodyPipe: Sendable {
     @Sendable
     private func openOnce() throws(LoadError) -> any BodyReader {
         let isFirst = state.withLock { state in
-            defer { state.isTaken = true }
-            return !state.isTaken
+            defer { state.hasReader = true }
+            return !state.hasReader
         }
         guard isFirst else { throw LoadError(.bodyFailed, message: "a streamed body was requested twice, but can be read only once") }
         return PipeReader(pipe: self)
     }
 
-    /// Adds bytes to the body, when there is room for them. A writer that never has to wait yields to other tasks after
-    /// every 16 pieces (`Task.yield()`).
+    /// Appends bytes to the body. While the buffer is full, waits until bytes are sent. A writer that never has to wait
+    /// yields to other tasks after every 16 pieces (`Task.yield()`).
     ///
-    /// - Throws: ``LoadError/Code/cancelled`` if the body is no longer read, or was ended before.
+    /// - Throws: ``LoadError/Code/cancelled`` if the load has ended, or if the body was finished before.
     public func write(_ bytes: [UInt8]) async throws(LoadError) {
-        if state.withLock({ $0.busySteps.next() }) { await Task.yield() }
-        let ticket = Ticket()
+        if state.withLock({ $0.yieldCounter.countStep() }) { await Task.yield() }
+        let call = WriteCall()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let waits = state.withLock { state in
-                    guard state.count >= capacity, state.takesBytes, !Task.isCancelled else { return false }
-                    state.writers[ObjectIdentifier(ticket)] = continuation
-                    state.busySteps.suspended()
+                    guard state.count >= capacity, state.acceptsBytes, !Task.isCancelled else { return false }
+                    state.writers[ObjectIdentifier(call)] = continuation
+                    state.yieldCounter.reset()
                     return true
                 }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
-            state.withLock { $0.writers.removeValue(forKey: ObjectIdentifier(ticket)) }?.resume()
+            state.withLock { $0.writers.removeValue(forKey: ObjectIdentifier(call)) }?.resume()
         }
         guard !Task.isCancelled else { throw LoadError(.cancelled, message: "the task that writes the body was cancelled") }
-        let reader: (@Sendable () -> Void)? = try state.withLock { state throws(LoadError) in
-            guard state.takesBytes else {
+        let whenReady: (@Sendable () -> Void)? = try state.withLock { state throws(LoadError) in
+            guard state.acceptsBytes else {
                 throw LoadError(.cancelled, message: "the body accepts no more bytes, because the load has ended or the body was finished")
             }
             state.buffer += bytes
-            defer { state.reader = nil }
-            return state.reader
+            return state.whenReady.take()
         }
-        reader?()
+        whenReady?()
     }
 
     /// Ends the body.
@@ -93,42 +93,41 @@ public final class BodyPipe: Sendable {
     public func fail(_ error: LoadError) { end(.failure(error)) }
 
     private func end(_ end: Result<Void, LoadError>) {
-        let (reader, writers) = state.withLock { state -> ((@Sendable () -> Void)?, [CheckedContinuation<Void, Never>]) in
+        let (whenReady, writers) = state.withLock { state -> ((@Sendable () -> Void)?, [CheckedContinuation<Void, Never>]) in
             state.end = state.end ?? end
-            defer { state.reader = nil }
-            return (state.reader, state.takeWriters())
+            return (state.whenReady.take(), state.removeWriters())
         }
-        reader?()
+        whenReady?()
         for writer in writers { writer.resume() }
     }
 
-    /// A call of `write` that waits.
-    private final class Ticket: Sendable {}
+    /// Identifies a call of `write` that waits.
+    private final class WriteCall: Sendable {}
 
     fileprivate func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-        let (bytes, answer, writers) = state.withLock { state -> ([UInt8], BodyRead, [CheckedContinuation<Void, Never>]) in
+        let (bytes, result, writers) = state.withLock { state -> ([UInt8], BodyRead, [CheckedContinuation<Void, Never>]) in
             let count = min(state.count, buffer.freeCapacity)
             guard count > 0 else {
                 switch state.end {
                 case .success: return ([], .end, [])
                 case .failure(let error): return ([], .failed(error), [])
                 case nil:
-                    state.reader = whenReady
+                    state.whenReady = whenReady
                     return ([], .wait, [])
                 }
             }
-            let bytes = Array(state.buffer[state.first..<state.first + count])
-            state.first += count
-            if state.first * 2 > state.buffer.count {
-                state.buffer.removeFirst(state.first)
-                state.first = 0
+            let bytes = Array(state.buffer[state.firstUnread..<state.firstUnread + count])
+            state.firstUnread += count
+            if state.firstUnread * 2 > state.buffer.count {
+                state.buffer.removeFirst(state.firstUnread)
+                state.firstUnread = 0
             }
             guard state.count < capacity else { return (bytes, .bytes, []) }
-            return (bytes, .bytes, state.takeWriters())
+            return (bytes, .bytes, state.removeWriters())
         }
         unsafe bytes.withUnsafeBytes { unsafe buffer.append(contentsOf: $0) }
         for writer in writers { writer.resume() }
-        return answer
+        return result
     }
 
     @Sendable
@@ -136,9 +135,9 @@ public final class BodyPipe: Sendable {
         let writers = state.withLock { state in
             state.isClosed = true
             state.buffer = []
-            state.first = 0
-            state.reader = nil
-            return state.takeWriters()
+            state.firstUnread = 0
+            state.whenReady = nil
+            return state.removeWriters()
         }
         for writer in writers { writer.resume() }
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a client returns for a delivery of a load.
+/// Whether a load continues after a delivery. Clients and delegates return it.
 public enum Flow: Int32, Hashable, Sendable {
-    /// Deliver nothing more, not even an end. Final.
+    /// The load is over. Deliver nothing more, not even an end.
     case stopped = -1
     /// The delivery was accepted. Deliver nothing more until ``ProtocolLoad/resumeLoading()``.
     case pause = 0
+    /// The delivery was accepted. Continue.
     case keepGoing = 1
 }
 

@@ -14,13 +14,13 @@ public protocol RequestPropertyKey {
     static var name: String { get }
 }
 
-/// A type that has one of the shapes of ``PropertyValue``.
+/// A type whose values can be converted to and from a ``PropertyValue``.
 public protocol RequestPropertyValue: Sendable {
     init?(propertyValue: PropertyValue)
     var propertyValue: PropertyValue { get }
 }
 
-/// The shapes in which a property crosses the plugin boundary (`portolan_kind`).
+/// The value of a property, in a type that plugins can receive (`portolan_kind`).
 public enum PropertyValue: Hashable, Sendable {
     case text(String)
     case bytes([UInt8])
@@ -29,7 +29,7 @@ public enum PropertyValue: Hashable, Sendable {
     case boolean(Bool)
 }
 
-/// Named values that a request carries. Handlers that do not know a name forward it.
+/// Protocol-specific values of a request, by name. A handler forwards the names that it does not know.
 public struct RequestProperties: Hashable, Sendable {
     private var values: [String: PropertyValue] = [:]
 
@@ -47,7 +47,7 @@ public struct RequestProperties: Hashable, Sendable {
 }
 
 extension Request {
-    /// The property under `key`; `nil` if there is none, or if the value has another shape.
+    /// The property under `key`; `nil` if there is none, or if it has another type.
     public subscript<Key: RequestPropertyKey>(key: Key.Type) -> Key.Value? {
         get { properties[key.name].flatMap(Key.Value.init(propertyValue:)) }
         set { properties[key.name] = newValue?.propertyValue }

@@ -2,60 +2,61 @@
 
 import Synchronization
 
-/// Answers challenges from the URL's user information, and passes the other ones to the delegate, with a proposed
-/// credential.
+/// Answers a challenge with the user information of the URL, if there is any. Other challenges go to the delegate, with
+/// a proposed credential.
 extension DelegateClient {
     func didReceive(_ challenge: AuthenticationChallenge) {
         guard let task else { return challenge.answer(.cancel) }
-        if let response = challenge.failureResponse { task.loader.note(response) }
+        if let response = challenge.failureResponse { task.loader.updatePolicies(from: response) }
         let isFirst = challenge.previousFailureCount == 0
         let proposed =
             challenge.proposedCredential ?? .inUserInformation(of: task.currentRequest.url, for: challenge.protectionSpace)
         if isFirst, let proposed, challenge.proposedCredential == nil { return challenge.answer(.use(proposed)) }
-        let passedOn = AuthenticationChallenge(
+        let forwarded = AuthenticationChallenge(
             protectionSpace: challenge.protectionSpace, proposedCredential: isFirst ? proposed : nil,
             previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError,
             failureResponse: challenge.failureResponse
         ) { [self] answer in
-            guard takeOpen(challenge) != nil else { return }  // withdrawn
+            guard closeIfOpen(challenge) != nil else { return }  // cancelled, or replaced by a later challenge
             self.task?.endWaitForCaller()
             challenge.answer(answer.resolved(for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
         }
         let replaced = openChallenge.withLock { open in
-            defer { open = OpenChallenge(received: challenge, passedOn: passedOn) }
+            defer { open = OpenChallenge(received: challenge, forwarded: forwarded) }
             return open != nil
         }
-        // An answer to the earlier challenge no longer counts.
+        // If a challenge was open, the load already waits for the caller, and an answer to that challenge has no
+        // effect.
         if !replaced { task.beginWaitForCaller() }
         task.resetIdleTimer()
-        task.notifyDelegate(.challenge(passedOn))
+        task.notifyDelegate(.challenge(forwarded))
     }
 
     func didCancel(_ challenge: AuthenticationChallenge) {
-        guard let open = takeOpen(challenge), let task else { return }
+        guard let open = closeIfOpen(challenge), let task else { return }
         task.endWaitForCaller()
-        guard let passedOn = open.passedOn else { return }
+        guard let forwarded = open.forwarded else { return }
         task.resetIdleTimer()
-        task.notifyDelegate(.challengeWithdrawn(passedOn))
+        task.notifyDelegate(.challengeCancelled(forwarded))
     }
 
-    /// Returns the challenge if it is still open, and closes it.
-    private func takeOpen(_ challenge: AuthenticationChallenge) -> OpenChallenge? {
+    /// Closes the challenge, and returns it if it was open.
+    private func closeIfOpen(_ challenge: AuthenticationChallenge) -> OpenChallenge? {
         openChallenge.withLock { $0?.received === challenge ? $0.take() : nil }
     }
 
     /// A challenge that the caller has not answered yet.
     struct OpenChallenge {
-        /// As the handler sent it.
+        /// The challenge from the handler.
         let received: AuthenticationChallenge
-        /// As the caller received it. Weak, because a caller that releases the challenge has answered it.
-        weak var passedOn: AuthenticationChallenge?
+        /// The challenge that the caller received. Weak, because its release by the caller answers it.
+        weak var forwarded: AuthenticationChallenge?
     }
 }
 
 extension ChallengeAnswer {
-    /// Resolves the default handling of a password: the proposed credential, or none. The handler has the default for
-    /// certificates.
+    /// Replaces default handling for a password by the proposed credential, or by none. For certificates, the handler
+    /// itself performs the default handling.
     fileprivate func resolved(for space: ProtectionSpace, proposed: Credential?) -> ChallengeAnswer {
         guard case .performDefault = self, case .password = space.kind else { return self }
         return proposed.map { .use($0) } ?? .continueWithout
@@ -63,8 +64,8 @@ extension ChallengeAnswer {
 }
 
 extension Credential {
-    /// Returns the credential in a URL's user information (RFC 3986 §3.2.1). It applies to the URL's own host, and not
-    /// to a proxy.
+    /// Returns the credential in a URL's user information (RFC 3986 §3.2.1); `nil` for a challenge from a proxy or from
+    /// a host other than the URL's.
     static func inUserInformation(of url: URLRecord, for space: ProtectionSpace) -> Credential? {
         guard case .password = space.kind, !space.isProxy, url.hasCredentials else { return nil }
         guard space.host.isEmpty || space.isOrigin(of: url) else { return nil }

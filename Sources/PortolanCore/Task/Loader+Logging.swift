@@ -10,7 +10,7 @@ extension Loader {
     /// Logs a step of a load at the level `debug`.
     ///
     /// - Parameter requestNumber: which of the load's requests the step belongs to, counted from 1. The end of a
-    ///   request's transfer may be reported after the next request has begun. `nil` for a step of the whole load.
+    ///   request's transfer can be reported after the next request has begun. `nil` for a step of the whole load.
     func logStep(_ step: @autoclosure () -> String, of task: LoadTask, requestNumber: Int? = nil) {
         guard logsSteps else { return }
         var metadata: Logger.Metadata = ["url": "\(task.originalRequest.url.redacted)"]
@@ -19,7 +19,7 @@ extension Loader {
     }
 
     /// Logs why handlers could not be made. A repeated failure is logged below warning level, because thousands of
-    /// requests may need the same handlers.
+    /// requests can need the same handlers.
     func report(_ error: LoadError, of handlers: LazyHandlers) {
         log(handlers.isNewFailure(error) ? .warning : .debug, error.message, handler: handlers.provider.identifier)
     }

@@ -105,12 +105,12 @@ final class ExchangeRecorder: ForwardingClient {
     }
 
     func didReach(_ step: LoadStep) {
-        record.measure { $0.note(step, at: $1) }
+        record.measure { $0.recordStep(step, at: $1) }
         next.didReach(step)
     }
 
     func didTransfer(_ report: TransferReport) {
-        record.measure { $0.note(report, at: $1) }
+        record.measure { $0.recordTransfer(report, at: $1) }
         next.didTransfer(report)
     }
 

@@ -34,7 +34,7 @@ import Testing
         #expect(client.events == [.response(nil), .data(1), .data(1), .finished] && clock.pendingAlarmCount == 0)
     }
 
-    @Test func pauseHoldsDueEventsAndResumeDeliversThemAtOnce() throws {
+    @Test func eventsWaitDuringAPauseAndFollowTheResumeImmediately() throws {
         let client = RecordingClient { index, _ in index == 0 ? .pause : .keepGoing }
         let load = try load(client)
         load.startLoading()
@@ -50,7 +50,7 @@ import Testing
         load.startLoading()
         load.resumeLoading()
         #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
-        // A load that continues would retain its clock, and the clock would retain the load.
+        // Otherwise the load retains its clock, and the clock retains the load.
         load.stopLoading()
     }
 
@@ -73,7 +73,7 @@ import Testing
         #expect(client.events == [.interim(103), .response(nil), .trailers, .finished] && client.trailers == [.age: "1"])
     }
 
-    /// The load has checked that it continues. It is stopped before its next call.
+    /// The stop comes after the load has decided to continue, and before its next call.
     @Test func stopBetweenTwoEventsIsNoViolation() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)
@@ -88,7 +88,7 @@ import Testing
         task.withLock { $0 = nil }
     }
 
-    /// The same holds for a load that can only fail.
+    /// The same for a load that only fails.
     @Test func stopBeforeTheFailureOfAFailedLoadIsNoViolation() throws {
         let observed = Mutex<[String]>([])
         let task = Mutex<LoadTask?>(nil)

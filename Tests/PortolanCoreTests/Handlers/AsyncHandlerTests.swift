@@ -52,13 +52,13 @@ import Testing
         }
     }
 
-    @Test func noResponseViolatesTheContract() async throws {
+    @Test func loadWithoutAResponseFails() async throws {
         let error = await #expect(throws: LoadError.self) { try await loader(handler { _, _ in }).data(from: "x:1") }
         #expect(error?.code == .protocolViolation)
     }
 
     /// The function waits in `didLoad` while the reader is paused.
-    @Test func aSlowReaderHoldsTheFunctionBack() async throws {
+    @Test func aSlowReaderPausesTheFunction() async throws {
         let written = Mutex(0)
         let handler = handler { request, client in
             try await client.didReceive(Response(url: request.url))
@@ -171,7 +171,7 @@ import Testing
         #expect(body == Data("me".utf8))
     }
 
-    /// Nobody answers the challenge. The cancel ends the wait.
+    /// The challenge gets no answer. The cancellation ends the wait.
     @Test func cancelEndsTheWaitForAnAnswer() async throws {
         let (ends, ending) = AsyncStream.makeStream(of: Bool.self)
         let handler = handler { _, client in
@@ -183,10 +183,10 @@ import Testing
                 throw error
             }
         }
-        let kept = Mutex<[AuthenticationChallenge]>([])
+        let received = Mutex<[AuthenticationChallenge]>([])
         let (asks, asking) = AsyncStream.makeStream(of: Void.self)
         let delegate = RecordingDelegate(onChallenge: { challenge in
-            kept.withLock { $0.append(challenge) }
+            received.withLock { $0.append(challenge) }
             asking.yield()
         })
         let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
@@ -198,6 +198,6 @@ import Testing
             break
         }
         await delegate.ended()
-        #expect(kept.withLock { $0.count } == 1)
+        #expect(received.withLock { $0.count } == 1)
     }
 }

@@ -13,7 +13,7 @@ import Testing
         for _ in 0..<2 { #expect(try await Self.all(of: body, size) == Array(0..<100)) }
     }
 
-    @Test func anEmptyBodyEndsAtOnce() async throws {
+    @Test func anEmptyBodyEndsImmediately() async throws {
         #expect(try await Self.all(of: .bytes([])).isEmpty)
         #expect(Body.text("").length == 0)
     }
@@ -39,7 +39,7 @@ import Testing
         #expect(error.code == .bodyFailed)
     }
 
-    /// Copies of a body share what has been read, so the copy is spent as well.
+    /// Copies of a body share whether it was read, so the copy is spent, too.
     @Test func nonRewindableBodyCanBeReadOnlyOnce() throws {
         let body = Body(length: nil, isRewindable: false) { () throws(LoadError) in try Body.bytes([1]).makeReader() }
         let copy = body

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanCore
 
-/// The limit on the causes of an error, for every way to build the chain.
+/// The limit on the causes of an error, for each way to nest errors.
 @Suite struct LoadErrorCauseTests {
     private struct Odd: Error, CustomStringConvertible { let description: String }
 

@@ -14,7 +14,7 @@ import Testing
     import Musl
 #endif
 
-/// The threads and queues on which completion handlers and the delegates of asynchronous forms are called.
+/// The threads and queues on which completion handlers and delegates are called.
 @Suite(.timeLimit(.minutes(2))) struct DeliveryTests {
     private let stub = StubHandler(schemes: .only(["stub"])) { _ in .text("hello") }
 
@@ -59,7 +59,7 @@ import Testing
         let done = ConditionLock(0)
         for _ in 0..<1000 { threads.run { done.withLockBroadcasting { $0 += 1 } } }
         #expect(done.wait(atMost: .seconds(60)) { $0 == 1000 ? true : nil } == true)
-        #expect(threads.threadCount <= DeliveryThreads.mostThreads)
+        #expect(threads.threadCount <= DeliveryThreads.maximumThreads)
     }
 
     @Test func anImmediateCompletionHandlerIsCalledBeforeTheCallReturns() throws {
@@ -95,7 +95,7 @@ import Testing
             isOpen.wait { $0 ? () : nil }
             challenge.answer(.use(.password(user: "me", password: "")))
         })
-        async let outcome = loader.data(for: Request("x:1"), delegate: delegate)
+        async let result = loader.data(for: Request("x:1"), delegate: delegate)
         let load = await handler.nextLoad()
         let answered = ConditionLock<ChallengeAnswer?>(nil)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
@@ -109,7 +109,7 @@ import Testing
         load.respond()
         load.deliver("secret")
         load.finish()
-        #expect(try await String(decoding: outcome.0, as: UTF8.self) == "secret")
+        #expect(try await String(decoding: result.0, as: UTF8.self) == "secret")
     }
 
     @Test func allDelegateCallsComeBeforeTheResult() async throws {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func blockingWaitOnAnEventLoopsThreadFailsAtOnce() throws {
+    @Test func blockingWaitOnAnEventLoopsThreadFailsImmediately() throws {
         let thread = UInt(pthread_self())
         let isLoop = Atomic(true)
         NonBlockingThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
@@ -155,7 +155,7 @@ import Testing
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler)
         let threads = LoadThreadPool(limit: 1)
-        for _ in 0..<LoadThreadPool.mostWaiting { try threads.leavePlace() }
+        for _ in 0..<LoadThreadPool.maximumWaitingForLoads { try threads.releaseSlot() }
         let outcome = ConditionLock<LoadError?>(nil)
         var request = try Request("x:1")
         request.method = .post
@@ -193,7 +193,7 @@ import Testing
     }
 
     /// A failure does not wait for the resume. Events from before the suspension come first.
-    @Test(arguments: [false, true]) func failureOfASuspendedLoadIsDeliveredAtOnce(hasEarlierEvents: Bool) throws {
+    @Test(arguments: [false, true]) func failureOfASuspendedLoadIsDeliveredImmediately(hasEarlierEvents: Bool) throws {
         let jobs = Mutex<[@Sendable () -> Void]>([])
         let handler = ManualHandler()
         let delegate = RecordingDelegate()

@@ -26,7 +26,7 @@ import Testing
         #expect(error.message.hasSuffix("; use another URL for the nested load"))
     }
 
-    /// The redirect policy uses the inner request.
+    /// The redirect policy applies to the nested request.
     @Test func redirectOfANestedHTTPLoadLeadsToHTTPOnly() async throws {
         let target = try URLRecord(parsing: "relay:file:///etc/passwd")
         let loader = loader(
@@ -36,7 +36,7 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
-    @Test func stoppingTheOuterLoadStopsTheInner() async throws {
+    @Test func cancellingATaskStopsItsNestedLoads() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate()
         let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
@@ -51,21 +51,21 @@ import Testing
     @Test func unfinishedNestedLoadIsStoppedWithoutAViolation() async throws {
         let observed = Mutex<[ContractRule]>([])
         let inner = ManualHandler(schemes: .only(["x"]))
-        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+        let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
             load.client.makeNestedLoad(for: request, client: load.client).startLoading()
             load.respond()
             load.finish()
         }
         let loader = loader(outer, inner) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule) } } }
-        _ = try await loader.data(from: "outer:x")
+        _ = try await loader.data(from: "parent:x")
         #expect(inner.loads.first?.calls == [.start, .stop])
         #expect(observed.withLock { $0 }.isEmpty)
     }
 
     @Test func nestedLoadStoppedBeforeItsStartIsNotReported() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
-        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+        let outer = ManualHandler(schemes: .only(["parent"])) { load in
             guard let request = try? Request("x:1") else { return }
             let nested = load.client.makeNestedLoad(for: request, client: load.client)
             nested.stopLoading()
@@ -74,21 +74,21 @@ import Testing
             load.finish()
         }
         let delegate = RecordingDelegate()
-        loader(outer, inner).task(for: try Request("outer:x"), delegate: delegate).resume()
-        #expect(delegate.events == [.response(try URLRecord(parsing: "outer:x")), .finished])
+        loader(outer, inner).task(for: try Request("parent:x"), delegate: delegate).resume()
+        #expect(delegate.events == [.response(try URLRecord(parsing: "parent:x")), .finished])
         #expect(inner.loads.isEmpty)
     }
 
     /// The delegate receives the beginning first, and stops the load before it starts.
     @Test func nestedLoadStoppedDuringItsStartReportsBeginningAndEnd() throws {
         let inner = ManualHandler(schemes: .only(["x"]))
-        let outer = ManualHandler(schemes: .only(["outer"]))
+        let outer = ManualHandler(schemes: .only(["parent"]))
         let nested = Mutex<(any ProtocolLoad)?>(nil)
         let delegate = RecordingDelegate { event, _ in
             if case .inner = event { nested.withLock { $0 }?.stopLoading() }
             return .keepGoing
         }
-        loader(outer, inner).task(for: try Request("outer:x"), delegate: delegate).resume()
+        loader(outer, inner).task(for: try Request("parent:x"), delegate: delegate).resume()
         let load = try #require(outer.loads.first)
         let made = load.client.makeNestedLoad(for: try Request("x:1"), client: load.client)
         nested.withLock { $0 = made }
@@ -99,7 +99,7 @@ import Testing
         load.finish()
     }
 
-    @Test func aPauseReachesTheInnerLoad() async throws {
+    @Test func aPauseReachesTheNestedLoad() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
         let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
@@ -164,7 +164,7 @@ import Testing
             ])
     }
 
-    /// The delegate cancels during a delivery of the nested loads, so their own ends come too late to be delivered.
+    /// The delegate cancels the task during a delivery of the nested loads.
     @Test func nestedLoadsEndFirstIfCancelledDuringADelivery() throws {
         let delegate = RecordingDelegate { event, task in
             if case .data = event { task.cancel() }
@@ -191,7 +191,7 @@ import Testing
             ])
     }
 
-    /// The cancellation removes queued events, but not the events of nested loads.
+    /// A cancellation removes queued events, but not the beginnings and ends of nested loads.
     @Test func delegateOnAQueueReceivesTheEndOfEachNestedLoad() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
@@ -205,7 +205,7 @@ import Testing
         #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .cancelled), .failed(.cancelled)])
     }
 
-    /// `relay:URL` delivers the response of URL.
+    /// A handler of `relay:URL`. It loads URL as a nested load, and delivers its response.
     private struct Relay: ProtocolHandler {
         let identifier = "org.example.relay"
         let schemes = SchemeSet.only(["relay"])
@@ -215,7 +215,7 @@ import Testing
             var inner = request
             let text = strips ? String(request.url.description.dropFirst("relay:".count)) : request.url.description
             guard let url = try? URLRecord(parsing: text) else {
-                return FailedLoad(LoadError(.badURL, message: "no inner URL"), client: client)
+                return FailedLoad(LoadError(.badURL, message: "no nested URL"), client: client)
             }
             inner.url = url
             return RelayLoad(inner, client)

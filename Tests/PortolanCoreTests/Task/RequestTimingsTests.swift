@@ -21,12 +21,13 @@ import Testing
         var metrics = LoadMetrics()
         for event in events {
             switch event {
-            case .step(let step, let time): metrics.note(step, at: .milliseconds(time))
+            case .step(let step, let time): metrics.recordStep(step, at: .milliseconds(time))
             case .transfer(let time):
                 let report = TransferReport(networkProtocol: "http/1.1")
-                metrics.note(report, at: .milliseconds(time), afterRedirects: metrics.redirectCount)
-            case .redirect(let time): metrics.noteRedirect(at: .milliseconds(time))
-            case .lateTransfer(let time): metrics.note(TransferReport(networkProtocol: "h2"), at: .milliseconds(time), afterRedirects: 0)
+                metrics.recordTransfer(report, at: .milliseconds(time), afterRedirects: metrics.redirectCount)
+            case .redirect(let time): metrics.recordRedirect(at: .milliseconds(time))
+            case .lateTransfer(let time):
+                metrics.recordTransfer(TransferReport(networkProtocol: "h2"), at: .milliseconds(time), afterRedirects: 0)
             case .end(let time): metrics.end = .milliseconds(time)
             }
         }
@@ -56,7 +57,7 @@ import Testing
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 1 1 6"])
     }
 
-    /// A redirect repeats each step. Each request begins at the end of the previous one.
+    /// Each request begins at the end of the previous one.
     @Test func eachRequestHasItsOwnTimings() {
         let metrics = Self.metrics([
             .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
@@ -67,7 +68,7 @@ import Testing
         #expect(metrics.transfers.count == 2)
     }
 
-    /// The reused connection was dead, and a new connection was made.
+    /// The request was sent on a dead connection, and again on a new one.
     @Test func timeOnADeadConnectionCountsAsWaiting() {
         let metrics = Self.metrics([
             .step(.reused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8), .transfer(9),
@@ -122,15 +123,15 @@ import Testing
 
     @Test func metricsDescribeEachRequestOnOneLine() {
         var metrics = LoadMetrics()
-        metrics.note(.nameFound, at: .microseconds(2_040))
-        metrics.note(.connected, at: .milliseconds(10))
-        metrics.note(.requestSent, at: .milliseconds(11))
-        metrics.note(.firstByte, at: .milliseconds(30))
+        metrics.recordStep(.nameFound, at: .microseconds(2_040))
+        metrics.recordStep(.connected, at: .milliseconds(10))
+        metrics.recordStep(.requestSent, at: .milliseconds(11))
+        metrics.recordStep(.firstByte, at: .milliseconds(30))
         var report = TransferReport(networkProtocol: "http/1.1")
         (report.remoteAddress, report.bytesSent, report.bytesReceived) = ("127.0.0.1:80", 100, 200)
-        metrics.note(report, at: .milliseconds(31))
-        metrics.noteRedirect(at: .milliseconds(31))
-        metrics.note(.reused, at: .milliseconds(32))
+        metrics.recordTransfer(report, at: .milliseconds(31))
+        metrics.recordRedirect(at: .milliseconds(31))
+        metrics.recordStep(.reused, at: .milliseconds(32))
         (metrics.response, metrics.end) = (.milliseconds(40), .microseconds(1_042_960))
         #expect(
             metrics.description == """
@@ -146,8 +147,8 @@ import Testing
     @Test func metricsDescribeAtMostTenRequests() {
         var metrics = LoadMetrics()
         for time in 1...12 {
-            metrics.note(.reused, at: .milliseconds(time))
-            metrics.note(TransferReport(networkProtocol: "h2", isReused: true), at: .milliseconds(time))
+            metrics.recordStep(.reused, at: .milliseconds(time))
+            metrics.recordTransfer(TransferReport(networkProtocol: "h2", isReused: true), at: .milliseconds(time))
         }
         let lines = metrics.description.split(separator: "\n")
         #expect(lines.count == 12 && lines.last == "… and 2 more")
@@ -190,6 +191,6 @@ import Testing
         await delegate.ended()
         #expect(task.metrics.timings.map { $0.report?.isReused } == [false, true])
         #expect(task.metrics.timings.map { $0.connecting != nil } == [true, false])
-        #expect(task.metrics.timings.map { $0.waiting != nil } == [false, true], "the step `reused` is the second request's")
+        #expect(task.metrics.timings.map { $0.waiting != nil } == [false, true], "the step `reused` belongs to the second request")
     }
 }

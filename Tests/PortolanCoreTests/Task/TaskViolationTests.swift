@@ -74,7 +74,7 @@ import Testing
         #expect(observed.withLock { $0 } == ["ORDER-02", "ORDER-03"])
     }
 
-    @Test func logHasTheFirstViolationOfALoadAndTheCountOfOthers() async throws {
+    @Test func firstViolationAndTheNumberOfOthersAreLogged() async throws {
         let lines = Mutex<[String]>([])
         let observed = Mutex(0)
         do {
@@ -112,7 +112,7 @@ import Testing
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 
-    @Test func interimResponseLimitHoldsForASlowDelegate() async throws {
+    @Test func interimResponseLimitAppliesToASlowDelegate() async throws {
         let handler = ManualHandler { load in
             for _ in 0..<10_000 { load.client.didReceiveInterim(Response(url: load.request.url, status: .earlyHints)) }
         }

@@ -90,17 +90,17 @@ import Testing
     }
 
     @Test func configurationFillsMissingTimeoutsOfARequest() {
-        let filled = Timeouts(idle: .seconds(1)).filled(by: Timeouts(idle: .seconds(60), total: .seconds(600)))
+        let filled = Timeouts(idle: .seconds(1)).withDefaults(Timeouts(idle: .seconds(60), total: .seconds(600)))
         #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
     }
 
-    /// Retains the challenge without a release, because a released challenge is answered.
+    /// Retains the challenge, because a challenge that is released gets an answer.
     private static func keep(_ challenge: AuthenticationChallenge) {
         _ = unsafe Unmanaged.passRetained(challenge)
     }
 }
 
-/// A clock that stands still. It performs an action when its time is first read.
+/// A clock whose time does not advance. It performs an action when its time is first read.
 private final class EndingClock: LoadClock {
     let clock = ManualClock()
     let action = Mutex<(@Sendable () -> Void)?>(nil)

@@ -41,7 +41,7 @@ import Testing
         clock.advance(by: .seconds(29))
         #expect(task.state == .running)
         clock.advance(by: .seconds(1))
-        await expectTimeOut(delegate, "took longer than 30.0 seconds in all")
+        await expectTimeOut(delegate, "took longer than its limit of 30.0 seconds")
         try await server.waitUntilClosed()
         #expect(clock.pendingAlarmCount == 0)
     }
@@ -95,7 +95,7 @@ import Testing
             try await seen.wait()
             clock.advance(by: .seconds(9))
         }
-        await expectTimeOut(delegate, "took longer than 60.0 seconds in all")
+        await expectTimeOut(delegate, "took longer than its limit of 60.0 seconds")
         #expect(delegate.text == "abcdefg")
         try await server.waitUntilClosed()
     }
@@ -110,7 +110,7 @@ import Testing
         loader(idle: nil, total: .seconds(30)).task(for: request, delegate: delegate).resume()
         try await connected.wait()
         clock.advance(by: .seconds(30))
-        await expectTimeOut(delegate, "took longer than 30.0 seconds in all")
+        await expectTimeOut(delegate, "took longer than its limit of 30.0 seconds")
         over.open()
         try await server.waitUntilClosed()
     }

@@ -183,7 +183,7 @@ struct ConnectionQueueTests {
         clock.advance(by: .seconds(20))
         await second.delegate.ended()
         #expect(second.delegate.error?.code == .timedOut)
-        let expected = "took longer than 20.0 seconds in all: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
+        let expected = "took longer than its limit of 20.0 seconds: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
         #expect(second.delegate.error?.message.contains(expected) == true, "\(second.delegate.error?.message ?? "")")
         #expect(second.delegate.error?.remedy == .openMoreConnections(orWait: false))
         rounds.openAll()

@@ -94,7 +94,7 @@ import Testing
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
         let load = try kit.start("kit:redirect", client)
         client.wait { $0.count == 1 }
-        if isTaken { load.handlerLoad.takeRedirect() } else { load.handlerLoad.declineRedirect() }
+        if isTaken { load.handlerLoad.followRedirect() } else { load.handlerLoad.declineRedirect() }
         try await kit.finish(load)
         let redirect = RecordingClient.Event.redirect("kit:text")
         #expect(client.events == (isTaken ? [redirect] : [redirect, .response(12), .data(12), .finished]))

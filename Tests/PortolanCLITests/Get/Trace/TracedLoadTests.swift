@@ -23,11 +23,11 @@ import Testing
         var metrics = LoadMetrics()
         for number in 0...refusals.count {
             let start = Duration.milliseconds(500 * number)
-            metrics.note(number == 0 ? .connected : .reused, at: start)
-            metrics.note(.requestSent, at: start)
-            metrics.note(.firstByte, at: start + .milliseconds(500))
-            if number < refusals.count { metrics.note(refusal: refusals[number]) }
-            metrics.note(TransferReport(networkProtocol: "http/1.1"), at: start + .milliseconds(500))
+            metrics.recordStep(number == 0 ? .connected : .reused, at: start)
+            metrics.recordStep(.requestSent, at: start)
+            metrics.recordStep(.firstByte, at: start + .milliseconds(500))
+            if number < refusals.count { metrics.recordResend(after: refusals[number]) }
+            metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1"), at: start + .milliseconds(500))
         }
         return metrics
     }
@@ -64,10 +64,10 @@ import Testing
     /// The time of a redirect after a refusal begins when the request was sent again.
     @Test mutating func redirectIsTimedFromItsOwnStart() throws {
         var metrics = Self.metrics([response(401)])
-        metrics.note(.reused, at: .milliseconds(1000))
-        metrics.note(.requestSent, at: .milliseconds(1000))
-        metrics.note(.firstByte, at: .milliseconds(1500))
-        metrics.note(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(1500))
+        metrics.recordStep(.reused, at: .milliseconds(1000))
+        metrics.recordStep(.requestSent, at: .milliseconds(1000))
+        metrics.recordStep(.firstByte, at: .milliseconds(1500))
+        metrics.recordTransfer(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(1500))
         load.note(.started(Request(url: url), handler: nil), at: .zero)
         load.note(.redirected(to: Request(url: url), response(302)), at: .milliseconds(1000))
         load.note(.response(response(200)), at: .milliseconds(1500))

@@ -32,11 +32,11 @@ import Testing
         var metrics = LoadMetrics()
         for (step, time) in [
             (LoadStep.nameFound, 2), (.connected, 5), (.secured, 15), (.requestSent, 16), (.firstByte, 40),
-        ] { metrics.note(step, at: .milliseconds(time)) }
+        ] { metrics.recordStep(step, at: .milliseconds(time)) }
         var report = TransferReport(networkProtocol: "h2")
         (report.tlsVersion, report.isTLSResumed, report.remoteAddress) = ("TLSv1.3", true, "127.0.0.1:443")
         (report.bytesSent, report.bytesReceived) = (10, 20)
-        metrics.note(report, at: .milliseconds(50))
+        metrics.recordTransfer(report, at: .milliseconds(50))
         load.note(.started(Request(url: url), handler: "x"), at: .zero)
         load.note(response(), at: .milliseconds(40))
         load.note(body: [1, 2], of: 2, at: .milliseconds(45))

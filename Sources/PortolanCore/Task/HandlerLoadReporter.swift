@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Connects a handler load to the registry's count, the loader's log and, if it serves the task's delegate itself, to
-/// the task.
-struct HandlerLoadRecord: HandlerLoadObserver {
+/// Reports the violations and the end of a handler load: to the registry, which counts running loads, to the loader's
+/// log, and to the task.
+struct HandlerLoadReporter: HandlerLoadObserver {
     let entry: RegisteredHandler
     let loader: Loader
     weak let task: LoadTask?
-    /// `false` for a load whose events go to another handler's load.
+    /// `false` for a load whose client is the load of another handler (``NextHandlerLoad``).
     let servesDelegate: Bool
 
     func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
         loader.report(violationOf: rule, by: handler, isFirst: isFirst)
     }
 
-    func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
+    func handlerLoadRepeatedViolations(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
 
-    func handlerLoadOwesDelegate() { if servesDelegate { task?.yieldDelegate() } }
+    func handlerLoadMustReleaseDelegate() { if servesDelegate { task?.endDelegateRetention() } }
 
     func handlerLoadPaused() { if servesDelegate { task?.handlerLoadPaused() } }
 

@@ -2,23 +2,23 @@
 
 public import FoundationEssentials
 
-/// The caller's convenience methods. Each one puts a different kind of delegate on the same ``LoadTask``.
+/// Methods that make a task, start it and return its result. They differ in the delegate that receives the events.
 extension Loader {
     /// Loads a URL's whole body into memory.
     ///
     ///     let (body, response) = try await loader.data(from: "data:,Hello")
     ///
-    /// A load that needs nothing from outside ends without suspending the caller. Cancelling the surrounding task
-    /// cancels the load.
+    /// A load that does not wait for I/O ends without suspending the caller. If the surrounding Swift task is
+    /// cancelled, the load is cancelled.
     ///
     /// - Throws: the reason why the load failed; ``LoadError/Code/badURL`` if `url` is not a URL.
     public func data(from url: String) async throws(LoadError) -> (Data, Response) {
         try await data(for: Request(url))
     }
 
-    /// Loads the whole body of a request into memory; of a multipart response, the last part.
+    /// Loads a request's whole body into memory. Of a multipart response, only the last part.
     ///
-    /// The caller is suspended meanwhile and occupies no thread.
+    /// The caller is suspended until the end of the load and occupies no thread.
     ///
     /// - Parameters:
     ///   - request: the request to load.
@@ -28,13 +28,13 @@ extension Loader {
     /// - Throws: the reason why the load failed; ``LoadError/Code/cancelled`` if the surrounding task was cancelled;
     ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/collectedBodyLimit``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
-        let (task, collector) = collect(request, delegate, on: .background)
-        // Nothing is loaded for a caller that is already cancelled. With a delegate, the end comes from its queue.
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .background)
+        // For a caller that is already cancelled, nothing is loaded. With a delegate, the end comes from its queue.
         if Task.isCancelled { task.cancel() } else { task.resume() }
-        if let outcome = collector.takeResult() { return try outcome.get() }
+        if let outcome = accumulator.takeResult() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                collector.whenEnded { continuation.resume(returning: $0) }
+                accumulator.whenEnded { continuation.resume(returning: $0) }
             }
         } onCancel: {
             task.cancel()
@@ -46,22 +46,22 @@ extension Loader {
     ///
     /// - Parameters:
     ///   - request: the request to load.
-    ///   - delegate: as for ``data(for:delegate:)``. It may receive the end before the caller has read all pieces.
+    ///   - delegate: as for ``data(for:delegate:)``. It can receive the end before the caller has read all pieces.
     /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
         let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
         let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBytes: false)
         let source = ChunkSource(task: task, queue: queue)
         if Task.isCancelled { task.cancel() } else { task.resume() }
-        if let head = queue.head { return (ByteChunks(source: source), try head.get()) }
-        let head = await withTaskCancellationHandler {
+        if let response = queue.response { return (ByteChunks(source: source), try response.get()) }
+        let response = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                queue.whenHeadIsKnown { continuation.resume(returning: $0) }
+                queue.whenResponseIsKnown { continuation.resume(returning: $0) }
             }
         } onCancel: {
             task.cancel()
         }
-        return (ByteChunks(source: source), try head.get())
+        return (ByteChunks(source: source), try response.get())
     }
 
     /// Does what ``bytes(for:delegate:)`` does, for a URL as text.
@@ -73,65 +73,69 @@ extension Loader {
     ///
     /// - Parameters:
     ///   - request: the request to load.
-    ///   - delegate: receives every event. The task retains it for its whole life.
-    ///   - queue: where the delegate is called. On any queue but ``DeliveryQueue/immediate``, bytes are copied once,
-    ///     and the handler is paused when more than ``Configuration/bufferLimit`` of them wait.
+    ///   - delegate: receives every event. The task retains it until the task itself is released.
+    ///   - queue: where the delegate is called. On every queue except ``DeliveryQueue/immediate``, bytes are copied
+    ///     once, and the handler is paused while more than ``Configuration/bufferLimit`` bytes wait.
     public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
         LoadTask(request, loader: self, delegate: delegate, on: queue)
     }
 
-    /// Starts a load of a whole body into memory and calls `completion` once, on `queue`. On
-    /// ``DeliveryQueue/immediate``, that may happen before this method returns.
+    /// Loads a request's whole body into memory, and calls `completion` once, on `queue`. On
+    /// ``DeliveryQueue/immediate``, the call can come before this method returns.
     ///
     /// - Parameters:
     ///   - request: the request to load.
     ///   - delegate: receives redirects, challenges, the end and similar events on `queue`, but not the response and
     ///     the data. All its calls come before the completion.
-    ///   - queue: where both are called. On the default queue they may block and wait for other loads.
+    ///   - queue: where `delegate` and `completion` are called. On the default queue they may block and wait for other
+    ///     loads.
     ///   - completion: receives the whole body and its response, or the reason why there is none.
     @discardableResult
     public func load(
         _ request: Request, delegate: (any LoadDelegate)? = nil, on queue: DeliveryQueue = .background,
         completion: @escaping @Sendable (Result<(Data, Response), LoadError>) -> Void
     ) -> LoadTask {
-        let (task, collector) = collect(request, delegate, on: queue)
-        collector.whenEnded { outcome in
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: queue)
+        accumulator.whenEnded { outcome in
             if let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
         }
         task.resume()
         return task
     }
 
-    /// Does what ``data(for:delegate:)`` does, but blocks the calling thread: for programs and threads that are not
+    /// Does what ``data(for:delegate:)`` does, but blocks the calling thread. For programs and threads that are not
     /// asynchronous. The delegate is called on the load's own threads, possibly on the calling thread.
     ///
-    /// If a delegate or completion handler waits on the thread of an event loop (``DeliveryQueue/immediate``), this
-    /// fails with ``LoadError/Code/noResources``, because that event loop would have to deliver the load. A load that
-    /// needs no waiting succeeds there, unless its method may change something (`POST` and the like): such a request is
-    /// not sent. If a load calls the delegate on its own thread, as `file:` and blocking plugins do, the wait does not
-    /// count towards the limit on those threads. At most 512 such calls per thread pool wait at once.
+    /// If a delegate or completion handler calls this method on the thread of an event loop
+    /// (``DeliveryQueue/immediate``), the call fails with ``LoadError/Code/noResources``, because that event loop would
+    /// have to deliver the load. There, a load that does not have to wait succeeds if its method is safe (RFC 9110
+    /// §9.2.1). Another request, such as a `POST`, is not sent.
+    ///
+    /// Loads of `file:` and of blocking plugins call the delegate on a thread of their pool. While the delegate waits
+    /// in this method, that thread does not count towards the pool's limit. At most 512 threads per pool can wait at
+    /// the same time.
     @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
         let waiter = LoadWaiter()
-        let (task, collector) = collect(request, delegate, on: .immediate, waiter: waiter)
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .immediate, waiter: waiter)
         do throws(LoadError) {
-            try task.run(waiter)
+            try task.runAndWait(waiter)
         } catch {
             task.end(with: error)
             throw error
         }
-        guard let outcome = collector.takeResult() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
+        guard let outcome = accumulator.takeResult() else { throw LoadError(.unknown, message: "the load ended without a result") }
         return try outcome.get()
     }
 
-    private func collect(
+    private func makeAccumulatingTask(
         _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
     ) -> (LoadTask, BodyAccumulator) {
-        let collector = BodyAccumulator(delegate: delegate, for: waiter)
+        let accumulator = BodyAccumulator(delegate: delegate, for: waiter)
         let task = LoadTask(
-            request, loader: self, delegate: collector, on: delegate == nil ? .immediate : queue, queuesBytes: false,
+            request, loader: self, delegate: accumulator, on: delegate == nil ? .immediate : queue, queuesBytes: false,
             bodyLimit: configuration.collectedBodyLimit, waiter: waiter)
-        return (task, collector)
+        return (task, accumulator)
     }
 }
 
