@@ -37,7 +37,7 @@ final class FrameServer: Sendable {
             let connection = Connection(number, seen)
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(ServerFrames.settings([(3, streams)])),
-                .answerFrames { connection.respond(to: $0, script) }, .close,
+                .respondToFrames { connection.respond(to: $0, script) }, .close,
             ]
         }
     }

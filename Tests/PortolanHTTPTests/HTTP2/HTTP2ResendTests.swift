@@ -237,7 +237,7 @@ struct HTTP2ResendTests {
         let server = try ScriptedServer { connection in
             [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0)),
-                .answerFrames { frame in
+                .respondToFrames { frame in
                     if frame.type == 0 { received.withLockBroadcasting { $0[connection, default: 0] += frame.payload.count } }
                     if connection == 0 { return frame.type == 0 ? F.goAway(last: 0) : [] }
                     return frame.endsRequest ? F.headers(Self.ok, stream: frame.stream, ends: true) : []

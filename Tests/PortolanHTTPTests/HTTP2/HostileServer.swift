@@ -49,7 +49,7 @@ struct HostileServer {
             let arrivals = Arrivals()
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(greeting(connection)),
-                .answerFrames { frame in
+                .respondToFrames { frame in
                     if frame.isHead {
                         let number = counter.count.add(1, ordering: .acquiringAndReleasing).oldValue
                         arrivals.byStream.withLock {

@@ -11,7 +11,7 @@ import Testing
 /// Handshakes that fail, and their errors; versions and names.
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func errorNamesAServerWithoutTLS() async throws {
-        let server = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+        let server = try SecureServer(nil, .sendAtFirstByte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("https://127.0.0.1:\(server.port)"))
@@ -119,7 +119,7 @@ import Testing
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", nil),
     ])
     func missingCloseNotifyTruncatesABodyOfUnknownLength(answer: String, code: LoadError.Code?) async throws {
-        let server = try await SecureServer("good", .cut(answer))
+        let server = try await SecureServer("good", .respondWithoutCloseNotify(answer))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == code)
         #expect(outcome.delegate.text == "hello")

@@ -29,7 +29,7 @@ import Testing
         #expect(delegate.error == nil && delegate.text == "hello", "\(String(describing: delegate.error))")
         #expect(task.metrics.transfers.last?.networkProtocol == "http/1.1")
         #expect(server.events.count { if case .secured = $0 { true } else { false } } == 2)
-        #expect(server.count(.asked) == 2)
+        #expect(server.count(.requestBegan) == 2)
         try await server.stop()
     }
 
@@ -42,7 +42,7 @@ import Testing
         #expect(
             delegate.error?.description
                 == "https://127.0.0.1:\(server.port) ended the response with HTTP_1_1_REQUIRED; ask for HTTP/1.1")
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 }

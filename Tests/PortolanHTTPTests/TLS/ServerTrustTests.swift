@@ -45,7 +45,7 @@ import Testing
             for word in words { #expect(outcome.text.contains(word)) }
             #expect(outcome.challenges == 1)
         }
-        #expect(server.count(.asked) == 0)
+        #expect(server.count(.requestBegan) == 0)
         try await server.stop()
     }
 
@@ -72,7 +72,7 @@ import Testing
         #expect(rejected.text.contains("this program's own check rejected the certificate"))
         let cancelled = try await SecureLoads().load(server.url, answering: .cancel)
         #expect(cancelled.code == .authenticationCancelled)
-        #expect(server.count(.asked) == 0)
+        #expect(server.count(.requestBegan) == 0)
         try await server.stop()
     }
 
@@ -111,10 +111,10 @@ import Testing
             let challenge = try await heldChallenges.next()
             // Another load runs to its end first. Bytes that the first load had sent meanwhile would have arrived.
             _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
-            #expect(server.count(.asked) == 1)
+            #expect(server.count(.requestBegan) == 1)
             challenge.answer(.use(.serverTrust))
             #expect(try await outcome.text == "hello")
-            #expect(server.count(.asked) == 2)
+            #expect(server.count(.requestBegan) == 2)
             try await server.stop()
         }
     }
@@ -128,7 +128,7 @@ import Testing
         #expect(second.code == .certificateNotTrusted)
         #expect(second.text.contains("self-signed"))
         #expect(second.challenges == 1)
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 
@@ -151,7 +151,7 @@ import Testing
         let rejected = try await loads.load(server.url, answering: .rejectProtectionSpace)
         #expect(rejected.code == .secureConnectionFailed)
         #expect(server.count(.connected) == 1)
-        #expect(server.count(.asked) == 1)
+        #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }
 
@@ -185,7 +185,7 @@ import Testing
             #expect(delegate.error?.code == .cancelled)
             try await server.wait(for: .closed)
             challenge.answer(.use(.serverTrust))
-            #expect(server.count(.asked) == 0)
+            #expect(server.count(.requestBegan) == 0)
             try await server.stop()
         }
     }

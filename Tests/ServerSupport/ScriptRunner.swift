@@ -2,15 +2,14 @@
 
 import Glibc
 
-/// Runs the script of one server connection on the connection's own thread. Ends at the latest when the server is
-/// closed.
-struct Conversation {
+/// Runs the script of one connection on the thread of the connection. Closing the server ends the script.
+struct ScriptRunner {
     let socket: ServerSocket
-    /// The wire on top of ``socket``.
+    /// Sends and receives the bytes over ``socket``, in clear text or over TLS.
     let wire: any Wire
     let didReceive: (_ bytes: [UInt8]) -> Void
-    /// Bytes that were received and that no step has consumed yet.
-    private var pending: [UInt8] = []
+    /// Received bytes that no step has consumed yet.
+    private var unconsumed: [UInt8] = []
 
     init(_ socket: ServerSocket, over wire: any Wire, didReceive: @escaping (_ bytes: [UInt8]) -> Void = { _ in }) {
         self.socket = socket
@@ -18,21 +17,21 @@ struct Conversation {
         self.didReceive = didReceive
     }
 
-    /// Returns when the script has finished or can't continue. The caller closes the socket.
+    /// Runs the script, ends sending, and reads until the peer ends sending. The caller closes the socket.
     ///
-    /// - Throws: the error that ended the script early.
+    /// - Throws: the reason why the script ended early.
     mutating func run(_ steps: [ScriptedServer.Step]) throws {
         for step in steps { try run(step) }
         try wire.endSending()
         while try receiveMore() {}
     }
 
-    /// Runs the steps and leaves the connection open.
+    /// Runs the steps. The connection stays open.
     ///
-    /// - Returns: the bytes that were received and that no step consumed.
-    mutating func begin(_ steps: [ScriptedServer.Step]) throws -> [UInt8] {
+    /// - Returns: the received bytes that no step consumed.
+    mutating func runPrelude(_ steps: [ScriptedServer.Step]) throws -> [UInt8] {
         for step in steps { try run(step) }
-        return pending
+        return unconsumed
     }
 
     private mutating func run(_ step: ScriptedServer.Step) throws {
@@ -43,13 +42,13 @@ struct Conversation {
         case .receiveToEnd: while try receiveMore() {}
         case .send(let bytes): try wire.send(bytes[...])
         case .sendByteByByte(let bytes):
-            try SystemCalls.sendAtOnce(socket.socket)
+            try SystemCalls.disableNagle(socket.socket)
             for index in bytes.indices { try wire.send(bytes[index...index]) }
         case .wait(let gate): try socket.wait(for: gate.event, Int32(POLLIN))
         case .open(let gate): gate.open()
         case .perform(let body): body()
-        case .stall: try socket.wait(for: Self.peerSendsNoMore)
-        case .answerFrames(let answer): while let bytes = answer(try receiveFrame()) { try wire.send(bytes[...]) }
+        case .stall: try socket.wait(for: Self.peerEndedSending)
+        case .respondToFrames(let respond): while let bytes = respond(try receiveFrame()) { try wire.send(bytes[...]) }
         case .tls(let step): try wire.perform(step)
         case .forever(let steps):
             while true {
@@ -57,23 +56,23 @@ struct Conversation {
                 for step in steps { try run(step) }
             }
         case .halfClose: try wire.endSending()
-        case .close: throw ConversationEnd.scriptCloses
+        case .close: throw ScriptEnd.scriptCloses
         case .reset:
             try SystemCalls.resetOnClose(socket.socket)
-            throw ConversationEnd.scriptCloses
+            throw ScriptEnd.scriptCloses
         }
     }
 
-    /// `POLLRDHUP`, a macro that Swift does not import (poll(2)).
-    private static let peerSendsNoMore: Int32 = 0x2000
+    /// `POLLRDHUP` (poll(2)), which Swift does not import because it is a macro.
+    private static let peerEndedSending: Int32 = 0x2000
 
     // MARK: Bytes
 
     /// Reads until `length` returns the number of bytes to consume.
     private mutating func receive(_ length: ([UInt8]) -> Int?) throws {
         while true {
-            if let length = length(pending) { return pending.removeFirst(length) }
-            guard try receiveMore() else { throw ConversationEnd.peerHasGone }
+            if let length = length(unconsumed) { return unconsumed.removeFirst(length) }
+            guard try receiveMore() else { throw ScriptEnd.peerEndedSending }
         }
     }
 
@@ -93,11 +92,11 @@ struct Conversation {
         return ScriptedServer.Frame(type: header[3], flags: header[4], stream: number(header[5..<9]) & 0x7FFF_FFFF, payload: payload)
     }
 
-    /// - Returns: false if the peer has ended its direction.
+    /// - Returns: `false` if the peer has ended sending.
     private mutating func receiveMore() throws -> Bool {
         let bytes = try wire.receive()
         didReceive(bytes)
-        pending += bytes
+        unconsumed += bytes
         return !bytes.isEmpty
     }
 
