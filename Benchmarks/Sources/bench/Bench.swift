@@ -76,7 +76,7 @@ struct Bench: AsyncParsableCommand {
 
     private var rows: [RowMaker] { grid ? HTTPGrid.all : RowMaker.all }
 
-    /// All loaded URLs are on this machine.
+    /// No load uses a proxy, because all URLs are on this machine.
     private static func unsetProxyVariables() {
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] { unsafe unsetenv(name) }
     }
