@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the servers live: a folder of their own, ports of their own, and the programs themselves."""
+"""The temporary folder, the ports and the programs of the servers."""
 
 import fcntl
 import os
@@ -10,16 +10,16 @@ import stat
 import tempfile
 
 PREFIX = "portolan-servers-"
-# What scripts/packages.sh unpacks, for it installs no service.
+# The programs that scripts/packages.sh unpacks instead of installing a service.
 UNPACKED = pathlib.Path(__file__).resolve().parents[3] / ".build" / "servers"
 
 
 class Missing(Exception):
-    """A program that is not there."""
+    """A program or a file is not installed."""
 
 
-class Place:
-    """The folder goes when this ends; what a killed predecessor left goes when the next one starts, for nobody holds its lock."""
+class Workspace:
+    """Deletes its folder at the end. If the process is killed, the next process deletes the folder, whose lock is then free."""
 
     def __init__(self):
         self.endpoints = {}
@@ -28,34 +28,34 @@ class Place:
         self.ipv6 = has_ipv6()
         self.authority = None
         self.site = None
-        # What the benchmarks' nginx serves, where it is not its own files.
+        # The folder that the nginx of the benchmarks serves. None means generated files.
         self.root = None
 
     def __enter__(self):
         sweep()
-        making = pathlib.Path(tempfile.mkdtemp(prefix="portolan-making-"))
-        # A server that drops root's rights has to come in; the keys in here are worth nothing elsewhere.
-        making.chmod(0o755)
-        self.lock = open(making / "lock", "w")
+        unnamed = pathlib.Path(tempfile.mkdtemp(prefix="portolan-unnamed-"))
+        # Servers that run as nobody need access. The keys in the folder are for tests only.
+        unnamed.chmod(0o755)
+        self.lock = open(unnamed / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
-        # It gets the name by which others sweep once they can see that somebody holds it.
-        self.folder = making.with_name(making.name.replace("portolan-making-", PREFIX))
-        making.rename(self.folder)
+        # The folder gets the name that `sweep` looks for only after it is locked.
+        self.folder = unnamed.with_name(unnamed.name.replace("portolan-unnamed-", PREFIX))
+        unnamed.rename(self.folder)
         return self
 
     def __exit__(self, *_):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def folder_for(self, name):
-        """Writable for the user that the servers run as where this one is root."""
+        """Makes a folder that the servers can write to, also if they run as nobody."""
         path = self.folder / name
         path.mkdir(exist_ok=True)
         if os.geteuid() == 0:
             path.chmod(0o777)
         return path
 
-    def shut_folder(self):
-        """The outermost folder on the way here that other users may not enter."""
+    def inaccessible_folder(self):
+        """Returns the outermost folder of the path that other users cannot enter."""
         folders = reversed([self.folder, *self.folder.parents])
         return next((folder for folder in folders if not folder.stat().st_mode & stat.S_IXOTH), None)
 
@@ -67,7 +67,7 @@ class Place:
         return found
 
     def endpoint(self, name, scheme, ipv6=False, datagrams=False):
-        """A port that nobody has, known by `name` from now on."""
+        """Reserves a free port for the endpoint `name`."""
         ipv6 = ipv6 and self.ipv6
         port = free_datagram_port() if datagrams else free_port(ipv6)
         self.endpoints[name] = {"scheme": scheme, "port": port, "ipv6": ipv6}
@@ -91,7 +91,7 @@ def sweep():
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            # Held, or somebody else's.
+            # Another process holds the lock, or another user owns the folder.
             continue
 
 
@@ -105,8 +105,8 @@ def has_ipv6():
 
 
 def free_port(ipv6):
-    """The kernel gives a port; a connection that its server closed first leaves it in TIME_WAIT, in which the kernel gives it to nobody else,
-    while a server that sets SO_REUSEADDR, as each here does, may bind it."""
+    """Returns a port in the state TIME_WAIT. The kernel does not choose such a port for other programs, but a server with SO_REUSEADDR can bind it.
+    All servers of the tests set that option."""
     while True:
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
