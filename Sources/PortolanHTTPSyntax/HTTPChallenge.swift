@@ -6,9 +6,9 @@
 package struct HTTPChallenge: Equatable, Sendable {
     /// In lower case.
     package let scheme: String
-    /// The token68 that replaces the parameters, if there is one.
+    /// The token68, which some schemes have in place of parameters.
     var token68: String?
-    /// In the order received. Names are in lower case, and values have no quotes.
+    /// In the order received. Names are in lower case. Values are without quotes.
     var parameters: [Parameter] = []
 
     struct Parameter: Equatable, Sendable {
@@ -16,7 +16,7 @@ package struct HTTPChallenge: Equatable, Sendable {
         let value: String
     }
 
-    /// The value of `name`, which is in lower case. If the name repeats, which the RFC forbids, the first value.
+    /// The value of the parameter. `name` is in lower case. The RFC forbids repeated names; the first value counts.
     package subscript(name: String) -> String? {
         parameters.first { $0.name == name }?.value
     }

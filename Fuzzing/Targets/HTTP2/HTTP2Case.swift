@@ -85,10 +85,10 @@ struct HTTP2Case {
 
     /// Checks that a request is sent again only if the server cannot have begun to process it.
     private func checkRetryEligibility(_ result: HTTP2Result, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
-        guard case .failed(_, let eligibility)? = result.end, eligibility != .seen else { return }
+        guard case .failed(_, let eligibility)? = result.end, eligibility != .possiblyProcessed else { return }
         try require(result.interim.isEmpty && result.status == nil, "its response had begun, but its retry eligibility is \(eligibility)")
         switch eligibility {
-        case .seen, .noResponse: break
+        case .possiblyProcessed, .noResponse: break
         case .refused: try require(stream.resets.contains(7), "it counts as refused without RST_STREAM")
         case .needsHTTP1: try require(stream.resets.contains(13), "it is to be retried over HTTP/1.1 without RST_STREAM")
         case .notProcessed: try require(stream.isAboveGoAway, "it counts as not processed without GOAWAY")

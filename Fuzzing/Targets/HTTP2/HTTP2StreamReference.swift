@@ -41,10 +41,10 @@ struct HTTP2StreamReference {
 
     mutating func begin() { hasBegun = true }
 
-    private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .seen) {
+    private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .possiblyProcessed) {
         guard place != .over else { return }
         place = .over
-        result.end = .failed(code, hasBegun ? .seen : eligibility)
+        result.end = .failed(code, hasBegun ? .possiblyProcessed : eligibility)
     }
 
     /// The result if the connection ends now.
@@ -57,7 +57,7 @@ struct HTTP2StreamReference {
     mutating func takeReset(_ code: UInt32) {
         resets.append(code)
         isOpenForServer = false
-        fail(.connectionLost, eligibility: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .seen)
+        fail(.connectionLost, eligibility: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .possiblyProcessed)
     }
 
     mutating func takeGoAway() {

@@ -5,21 +5,20 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-/// The credentials that a load has tried, for the origin and for the proxy. Neither of them receives credentials for
-/// the other.
+/// The authentication of one load to the origin and to the proxy. Neither receives the other's credentials.
 struct AuthenticationAttempts {
     enum Side { case origin, proxy }
 
     struct Challenge {
         let side: Side
-        fileprivate let inner: AuthenticationDialogue.Challenge
-        /// Why the connection was not made, if the connection waits for the answer.
+        fileprivate let dialogueChallenge: AuthenticationDialogue.Challenge
+        /// The error of the connection that the proxy refused; `nil` if a response had the challenge.
         fileprivate var connectionFailure: LoadError.Code?
 
-        var space: ProtectionSpace { inner.space }
-        var failureCount: Int { inner.failureCount }
+        var space: ProtectionSpace { dialogueChallenge.space }
+        var failureCount: Int { dialogueChallenge.failureCount }
         var previousError: LoadError? {
-            guard let connectionFailure, var error = inner.previousError else { return inner.previousError }
+            guard let connectionFailure, var error = dialogueChallenge.previousError else { return dialogueChallenge.previousError }
             error.code = connectionFailure
             return error
         }
@@ -28,17 +27,17 @@ struct AuthenticationAttempts {
     enum Decision {
         case use(Authorization, Side)
         case ask(Challenge)
-        /// The caller receives the response, or the error, that led to the challenge.
+        /// The caller receives the response, or the error, with the challenge.
         case giveUp
         case fail(LoadError)
     }
 
     private var origin: AuthenticationDialogue
     private var proxy: AuthenticationDialogue?
-    /// Whether the proxy responds to requests itself. In a tunnel only the origin responds, whatever it claims.
+    /// Whether the proxy itself responds to requests. In a tunnel only the origin responds.
     private let proxyResponds: Bool
 
-    /// - Parameter credential: what the first request sends to the origin.
+    /// - Parameter credential: the credential that the first request sends to the origin.
     init(to key: ConnectionKey, sending credential: PasswordCredential? = nil) {
         origin = AuthenticationDialogue(
             with: .init(protocolName: key.isSecure ? "https" : "http", host: key.urlHost, port: key.port, isProxy: false),
@@ -50,9 +49,9 @@ struct AuthenticationAttempts {
         proxyResponds = key.usesAbsoluteForm
     }
 
-    /// What a response with a challenge leads to; `nil` if the caller receives the response as it is.
+    /// Decides how to answer a response with a challenge; `nil` if the caller receives the response.
     ///
-    /// A 407 from an origin leads to nothing, because an origin must not obtain the proxy's password.
+    /// A 407 from an origin is ignored, because an origin must not obtain the proxy's password.
     ///
     /// RFC 9110 §15.5.2, §15.5.8
     mutating func challenge(for head: ResponseHead) -> Decision? {
@@ -63,7 +62,8 @@ struct AuthenticationAttempts {
         }
     }
 
-    /// What a connection that failed because the proxy requires authentication leads to.
+    /// Decides how to continue if the proxy refused the connection because it requires authentication; `nil` for other
+    /// errors.
     mutating func challenge(for error: LoadError) -> Decision? {
         guard let tunnel = error.cause as? ProxyChallenge else { return nil }
         return challenge(by: tunnel.offers, connectionFailure: error.code)
@@ -78,7 +78,8 @@ struct AuthenticationAttempts {
     ) -> Decision? {
         switch decision {
         case .use(let authorization): .use(authorization, side)
-        case .ask(let inner): .ask(Challenge(side: side, inner: inner, connectionFailure: connectionFailure))
+        case .ask(let dialogueChallenge):
+            .ask(Challenge(side: side, dialogueChallenge: dialogueChallenge, connectionFailure: connectionFailure))
         case .giveUp: .giveUp
         case .fail(let error): .fail(error)
         case nil: nil
@@ -88,8 +89,8 @@ struct AuthenticationAttempts {
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         let decision: AuthenticationDialogue.Decision? =
             switch challenge.side {
-            case .origin: origin.decide(answer, on: challenge.inner)
-            case .proxy: proxy?.decide(answer, on: challenge.inner)
+            case .origin: origin.decide(answer, on: challenge.dialogueChallenge)
+            case .proxy: proxy?.decide(answer, on: challenge.dialogueChallenge)
             }
         return self.decision(decision, by: challenge.side, challenge.connectionFailure) ?? .giveUp
     }

@@ -13,14 +13,16 @@ extension HTTPLoad: HTTPTransaction {
 
     func requestIsSent() { client.didReach(.requestSent) }
 
-    private func noteFirstByte() {
-        guard !hasBegun else { return }
-        hasBegun = true
+    private func reportFirstByte() {
+        guard !hasResponseBegun else { return }
+        hasResponseBegun = true
         client.didReach(.firstByte)
     }
 
-    /// Whether the response belongs to a request of this load. If not, the load fails.
-    private func isExpected() -> Bool {
+    /// Fails the load if a response arrives before the request was sent.
+    ///
+    /// - Returns: whether the request was sent.
+    private func checkRequestWasSent() -> Bool {
         guard case .evaluatingTrust(let stream, _) = state else { return true }
         cancelOpenChallenge()
         fail(LoadError(.badResponse, message: "\(key) sent a response before the request"))
@@ -29,14 +31,14 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     func didReceiveInterim(_ head: ResponseHead) {
-        guard isExpected() else { return }
-        noteFirstByte()
+        guard checkRequestWasSent() else { return }
+        reportFirstByte()
         client.didReceiveInterim(ReceivedResponse(head, from: request.url, bodyLength: nil, type: &shard.lastType).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
-        guard isExpected() else { return .stopped }
-        noteFirstByte()
+        guard checkRequestWasSent() else { return .stopped }
+        reportFirstByte()
         guard case .exchanging(let stream) = state else { return .stopped }
         let received = ReceivedResponse(head, from: request.url, bodyLength: length, isVerified: isVerified, type: &shard.lastType)
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
@@ -56,7 +58,7 @@ extension HTTPLoad: HTTPTransaction {
             state = .deciding(stream, received)
             switch client.wasRedirected(to: successor, redirectResponse: received.response) {
             case .stopped:
-                // Unless the client stopped the load in that call.
+                // The client can have stopped the load in that call.
                 guard case .deciding = state else { return .stopped }
                 end()
                 client.didTransfer(stream.report)
@@ -67,13 +69,13 @@ extension HTTPLoad: HTTPTransaction {
             guard case .deciding = state else { return .stopped }
         }
         state = .exchanging(stream)
-        return receive(received)
+        return deliverResponse(received)
     }
 
     private func retryWithoutExpectation(_ received: ReceivedResponse, from stream: any HTTPStream) -> Flow {
-        mayExpect = false
+        allowsExpectation = false
         client.willResend(after: received.response)
-        // The client may have stopped the load in that call.
+        // The client can have stopped the load in that call.
         if case .over = state { return .stopped }
         client.didTransfer(stream.report)
         sendAgain()
@@ -81,7 +83,7 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     /// Delivers the response to the caller.
-    private func receive(_ received: ReceivedResponse) -> Flow {
+    private func deliverResponse(_ received: ReceivedResponse) -> Flow {
         stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
             for: received.response, isCoded: received.mayBeDecoded, transferCodings: received.head.framing.transferCodings, to: request,
             client: client)
@@ -92,7 +94,7 @@ extension HTTPLoad: HTTPTransaction {
 
     func deliver(_ received: ReceivedResponse, from stream: any HTTPStream) {
         state = .exchanging(stream)
-        switch receive(received) {
+        switch deliverResponse(received) {
         case .stopped: stream.cancel(self)
         case .pause: break
         case .keepGoing: stream.resumeReading(self)
@@ -116,14 +118,14 @@ extension HTTPLoad: HTTPTransaction {
     func didFail(_ error: LoadError, eligibility: RetryEligibility, report: TransferReport) {
         if case .evaluatingTrust = state { cancelOpenChallenge() }
         let failure = ResendPolicy.Failure(
-            eligibility: eligibility, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
+            eligibility: eligibility, hasResponse: hasResponseBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
             mayUseHTTP1: key.version == nil)
-        switch resends.decide(after: failure) {
+        switch resendPolicy.decide(after: failure) {
         case .sendAgain:
-            // Other idle connections may have ended, too.
-            if case .noResponse = eligibility { shard.pool?.closeIdle(key) }
+            // The server has probably closed other idle connections, too.
+            if case .noResponse = eligibility { shard.pool?.closeIdleConnections(for: key) }
             if case .needsHTTP1 = eligibility { key.version = .http1 }
-            if case .notProcessed = eligibility { wasPassedOver = true }
+            if case .notProcessed = eligibility { wasNotProcessed = true }
             sendAgain(after: error)
         case .fail:
             client.didTransfer(report)
@@ -136,7 +138,7 @@ extension HTTPLoad: HTTPTransaction {
 }
 
 extension LoadError {
-    /// The error of the last of `count` tries.
+    /// The error of the last of `count` attempts.
     fileprivate func afterSending(_ count: Int) -> LoadError {
         noting("tried \(count) times")
     }

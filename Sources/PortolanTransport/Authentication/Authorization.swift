@@ -3,7 +3,7 @@
 package import PortolanCore
 package import PortolanHTTPSyntax
 
-/// A credential, and the challenge that it answers: what makes the `Authorization` or `Proxy-Authorization` field of
+/// A credential, and the offer of the peer that it answers. Makes the `Authorization` or `Proxy-Authorization` field of
 /// each request.
 package struct Authorization: Hashable, Sendable {
     package let credential: PasswordCredential
@@ -13,7 +13,8 @@ package struct Authorization: Hashable, Sendable {
         (self.credential, self.offer) = (credential, offer)
     }
 
-    /// What a response to a request with this authorization has to prove (RFC 7616 §3.5).
+    /// Checks the Digest value with which a server proves that it knows the password: `rspauth` in
+    /// `Authentication-Info` (RFC 7616 §3.5).
     package final class Proof: Sendable {
         fileprivate let key: String
         fileprivate let challenge: DigestChallenge
@@ -25,14 +26,14 @@ package struct Authorization: Hashable, Sendable {
         }
     }
 
-    /// What a request needs from its body for Digest with `qop=auth-int`.
+    /// Returns the bytes of the request's body, for Digest with `qop=auth-int`.
     package typealias Contents = () throws(LoadError) -> [UInt8]
 
     /// The value of the field for one request. Each call counts as a use of the nonce.
     ///
     /// - Parameters:
-    ///   - target: as the request line has it.
-    ///   - clientNonce: a random text that is used once.
+    ///   - target: the target in the request line.
+    ///   - clientNonce: a random text for one use.
     ///   - contents: returns the bytes of the body.
     /// - Throws: ``LoadError/Code/authenticationRequired`` if the scheme can't carry the credential.
     package func value(
@@ -75,7 +76,7 @@ package struct Authorization: Hashable, Sendable {
         if challenge.protection != .none {
             parameters += ["qop=\(challenge.protection.rawValue)", "nc=\(count)"]
         }
-        // A session's key depends on the client nonce, also without qop.
+        // The key of a session algorithm depends on the client nonce, also without qop.
         if challenge.protection != .none || algorithm.isSession { parameters.append("cnonce=\(Self.quoted(clientNonce))") }
         parameters.append("response=\"\(response)\"")
         if let opaque = challenge.opaque { parameters.append("opaque=\(Self.quoted(opaque))") }
@@ -104,7 +105,7 @@ package struct Authorization: Hashable, Sendable {
 }
 
 extension Authorization.Proof {
-    /// - Parameter request: method and target, or what replaces them.
+    /// - Parameter request: the method and the target of a request, or only the target for a response.
     fileprivate func response(to request: String) throws(LoadError) -> String {
         let algorithm = challenge.algorithm
         let hash = try algorithm.hash(request)
@@ -112,11 +113,11 @@ extension Authorization.Proof {
         return try algorithm.hash("\(key):\(challenge.nonce):\(count):\(clientNonce):\(challenge.protection.rawValue):\(hash)")
     }
 
-    /// Checks the `Authentication-Info` field of a response, if it has a proof that the server knows the password.
+    /// Checks the value of an `Authentication-Info` field, if it contains `rspauth`.
     ///
-    /// With `auth-int` the proof depends on the response's body, and is not checked.
+    /// With `auth-int` the value depends on the response's body. Then it is not checked.
     ///
-    /// - Throws: ``LoadError/Code/badResponse`` if it is wrong.
+    /// - Throws: ``LoadError/Code/badResponse`` if the value is wrong.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
         guard let proof = info["rspauth"], challenge.protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
         let isOwn =

@@ -5,16 +5,16 @@ import Synchronization
 
 /// A challenge for Digest authentication.
 ///
-/// An object, because the keys of connections have one, and are copied for each load.
+/// A class, because it is a part of connection keys, which are copied for each load.
 ///
 /// RFC 7616 §3.3; RFC 2069 without `qop`
 package final class DigestChallenge: Hashable, Sendable {
-    /// How much of a request the response protects.
+    /// The parts of a request that the Digest response protects (`qop`).
     enum Protection: String, Sendable {
-        /// Without a client nonce (RFC 2069).
+        /// Without `qop` and client nonce (RFC 2069).
         case none = ""
         case authentication = "auth"
-        /// With the body.
+        /// Method, target and body.
         case integrity = "auth-int"
     }
 
@@ -25,13 +25,13 @@ package final class DigestChallenge: Hashable, Sendable {
     let protection: Protection
     /// Whether the user name is sent as a hash.
     let hashesUser: Bool
-    /// Whether the peer refused only the age of the nonce, and not the credential.
+    /// Whether the peer refused the request only because its nonce is too old.
     let isStale: Bool
-    /// How often the nonce was used, by all loads that have this challenge.
+    /// How often all loads with this challenge have used the nonce.
     private let uses = Atomic<UInt32>(0)
 
-    /// - Returns: `nil` for a challenge of another scheme, and for one that can't be answered: without a realm or a
-    ///   nonce, with an unknown algorithm, or with no known `qop`.
+    /// - Returns: `nil` for another scheme, and for an invalid challenge: without a realm or a nonce, with an unknown
+    ///   algorithm, or with no known `qop`.
     init?(_ challenge: HTTPChallenge) {
         guard challenge.scheme == "digest", let realm = challenge["realm"], let nonce = challenge["nonce"],
             let algorithm = DigestAlgorithm(challenge["algorithm"])
@@ -50,13 +50,13 @@ package final class DigestChallenge: Hashable, Sendable {
         self.protection = protection
     }
 
-    /// The number of the next use of the nonce, from 1, in eight hexadecimal digits.
+    /// Counts a use of the nonce, and returns its number, from 1, in eight hexadecimal digits (`nc`).
     func nextUse() -> String {
         let digits = String(uses.wrappingAdd(1, ordering: .relaxed).newValue, radix: 16)
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     }
 
-    /// Challenges with the same nonce are for the same space; the age of the nonce does not matter.
+    /// Ignores `stale`.
     package static func == (a: DigestChallenge, b: DigestChallenge) -> Bool {
         (a.realm, a.nonce, a.opaque, a.protection) == (b.realm, b.nonce, b.opaque, b.protection) && a.algorithm == b.algorithm
             && a.hashesUser == b.hashesUser

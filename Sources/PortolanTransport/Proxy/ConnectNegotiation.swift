@@ -16,7 +16,7 @@ struct ConnectNegotiation: TunnelNegotiation {
     private var interimCount = 0
 
     /// - Parameters:
-    ///   - target: host and port of the origin, always with the port.
+    ///   - target: host and port of the origin. The port is always present.
     ///   - userAgent: sent only if it is valid as the value of a field.
     init(to target: String, through proxy: Proxy, userAgent: String?, limits: HTTPLimits) throws(LoadError) {
         var fields: HTTPFields = [RequestFields.hostName: target]

@@ -67,7 +67,7 @@ struct ConnectionTests {
     // MARK: Bytes that remain on a connection
 
     @Test(arguments: [
-        // More bytes than were requested.
+        // More bytes than Content-Length.
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesevil",
@@ -234,8 +234,7 @@ struct ConnectionTests {
         #expect(String(decoding: body, as: UTF8.self) == "yes")
     }
 
-    /// A server that reads the body as fast as it arrives would keep the connection from reading the response if the
-    /// upload never yielded.
+    /// The upload must let the connection read the response, even if the server reads the body as fast as it arrives.
     @Test func earlyResponseEndsAnUploadThatTheServerReads() async throws {
         let server = try ScriptedServer([
             .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), .receiveToEnd,

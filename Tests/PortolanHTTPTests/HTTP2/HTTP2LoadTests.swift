@@ -248,10 +248,10 @@ import Testing
         #expect(server.counts.connections == 1)
 
         for (client, load) in paused {
-            var seen = 0
+            var handledCount = 0
             while true {
-                client.wait { $0.count > seen }
-                seen = client.events.count
+                client.wait { $0.count > handledCount }
+                handledCount = client.events.count
                 if client.events.last?.isEnd == true { break }
                 load.resumeLoading()
             }

@@ -118,7 +118,7 @@ struct HTTP2ResendTests {
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error == nil && delegate.text == "yes", "\(String(describing: delegate.error))")
         #expect(server.server.connections.count == (endsConnection ? 3 : 1))
-        // Between RST_STREAM and GOAWAY, the request may already have been sent again on the same connection.
+        // Between RST_STREAM and GOAWAY, the client can already have sent the request again on the same connection.
         let mayLeaveTwice = rejection.testDescription == "REFUSED_STREAM and GOAWAY 0"
         #expect((3...(mayLeaveTwice ? 5 : 3)).contains(server.requestCount))
     }
@@ -160,7 +160,8 @@ struct HTTP2ResendTests {
         #expect(server.server.connections.count <= loads / served + 1)
     }
 
-    /// The server announces the last request at once and responds later, like a server with a slow program behind it.
+    /// The server announces the last request immediately and responds later, like a server with a slow program behind
+    /// it.
     @Test func serverThatRespondsAfterItsGoAwayServesAllLoads() async throws {
         let server = try HostileServer(
             head: { $0.stream == 1 ? F.goAway(last: 1) : [] },

@@ -6,8 +6,8 @@ import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server in bytes, without TLS. It shares no code with the tested code, and obeys a rule only if the test
-/// does.
+/// An HTTP/2 server without TLS that sends the bytes of the test. It shares no code with the client, and does not
+/// enforce any rule.
 struct HostileServer {
     typealias F = ServerFrames
 

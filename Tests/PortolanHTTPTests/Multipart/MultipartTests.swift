@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    /// The outer stage has delivered everything when the inner stage is paused before it delivers the end.
+    /// The first stage has delivered everything when the second stage is paused before it delivers the end.
     @Test func endHeldBackByTheInnerStageIsDelivered() throws {
         let text = Array("--b\r\n\r\none\r\n--".utf8)
         let coded = [0x01, UInt8(text.count), 0, ~UInt8(text.count), 0xFF] + text

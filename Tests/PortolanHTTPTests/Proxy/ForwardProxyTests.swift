@@ -125,7 +125,7 @@ struct ForwardProxyTests {
             ScriptedServer.responding(Self.refusal),
             ScriptedServer.responding("HTTP/1.1 302 There\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"))
         let loader = Loader.http(.proxy(Self.authority(first)))
-        let delegate = Rerouting(to: Self.authority(second))
+        let delegate = ReroutingDelegate(to: Self.authority(second))
         let (body, _) = try await loader.data(for: Request("http://origin.test/"), delegate: delegate)
         #expect(String(decoding: body, as: UTF8.self) == "yes")
         #expect(Self.authorizations(first) == [nil, Self.p1])
@@ -133,7 +133,7 @@ struct ForwardProxyTests {
     }
 
     /// Answers the first proxy, and sends the redirected request through another proxy.
-    private final class Rerouting: LoadDelegate {
+    private final class ReroutingDelegate: LoadDelegate {
         private let proxy: String
 
         init(to proxy: String) { self.proxy = proxy }

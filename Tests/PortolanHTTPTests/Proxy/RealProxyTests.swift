@@ -56,8 +56,8 @@ struct RealProxyTests {
         #expect(response.status?.code == 407)
     }
 
-    /// By Digest, in a tunnel and outside of one; a nonce ends after three uses. Squid accepts a wrong password of a
-    /// user whose right one it is just looking up for another connection, so none is sent.
+    /// Digest, in a tunnel and without a tunnel. Each nonce is valid for three requests. No wrong password is sent,
+    /// because squid accepts it while it looks up the right password of the same user.
     @Test(arguments: [TestServer.nginxHTTP, .nginxHTTPS1]) func squidAcceptsDigest(_ server: TestServer) async throws {
         let url = try servers.url(server, "/hello.txt")
         let authority = try servers.path(of: .authority)

@@ -117,7 +117,7 @@ struct TunnelTests {
 
     @Test(arguments: [
         ([ScriptedServer.Step.receiveHead, .close], [LoadError.Code.tunnelFailed]),
-        // The reset may come before connect(2) has returned.
+        // The reset can arrive before connect(2) has returned.
         ([.reset], [.tunnelFailed, .cannotConnect]),
         ([.receiveHead, .halfClose, .stall], [.tunnelFailed]),
         ([.receiveHead, .send(text: "HTTP/1.1 20"), .close], [.tunnelFailed]),

@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// The parts that plain requests to an origin share, and the parts that they never share.
+/// Which values plain requests to the same origin share.
 @Suite("Request templates", .timeLimit(.minutes(10)))
 struct RequestTemplateTests {
     private static func pools() throws -> HTTPConnectionPools {

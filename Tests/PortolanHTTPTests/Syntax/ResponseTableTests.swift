@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ResponseTableTests {
     private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
 
-    /// A user may set any limits.
+    /// A program can set any limits.
     @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitValueIsAccepted(_ limit: Int) {
         var limits = HTTPLimits()
         (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
@@ -34,7 +34,7 @@ import Testing
         let whole = result(row, [row.bytes[...]])
         for cut in row.bytes.indices {
             let halves = result(row, [row.bytes[..<cut], row.bytes[cut...]])
-            // A start that is not HTTP is refused at once. The message quotes the bytes that have arrived.
+            // A start that is not HTTP is refused immediately. The message quotes the bytes that have arrived.
             let isSame = whole.code == .badResponse ? halves.code == whole.code : halves == whole
             #expect(isSame, "cut before byte \(cut): \(halves)")
         }

@@ -134,7 +134,7 @@ import Testing
         let failure: SocketError? = await withCheckedContinuation { continuation in
             loop.execute {
                 let transport = opened.value.transport
-                transport.hand(to: EndReceiver { continuation.resume(returning: $0) })
+                transport.setReceiver(EndReceiver { continuation.resume(returning: $0) })
                 // The first write causes the reset, and the second write fails.
                 for _ in 0..<2 { transport.write([UInt8](repeating: 1, count: 100)) }
                 #expect(!transport.isWritable)

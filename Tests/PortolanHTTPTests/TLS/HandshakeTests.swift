@@ -44,9 +44,9 @@ import Testing
     @Test func timeOfAChallengeDoesNotCountForTheConnectTimeout() async throws {
         let (server, stalled) = (try await SecureServer("good"), try SecureServer(nil, .silence))
         let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(5) }
-        let heldChallenges = HeldChallenges()
-        async let outcome = loads.load(server.url, holding: heldChallenges)
-        let challenge = try await heldChallenges.next()
+        let pendingChallenges = PendingChallenges()
+        async let outcome = loads.load(server.url, pending: pendingChallenges)
+        let challenge = try await pendingChallenges.next()
         // A handshake that began later has reached the limit meanwhile.
         #expect(try await loads.load(stalled.url).code == .timedOut)
         challenge.answer(.performDefault)

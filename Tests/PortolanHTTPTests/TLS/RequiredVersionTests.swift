@@ -22,7 +22,7 @@ import Testing
         return (task, delegate)
     }
 
-    /// The server did not process the request, so a request of any method may be sent again.
+    /// The server did not process the request, so the client can send a request of any method again.
     @Test(arguments: [HTTPRequest.Method.get, .post]) func requestIsSentAgainOverHTTP1(_ method: HTTPRequest.Method) async throws {
         let server = try await Self.server()
         let (task, delegate) = try await Self.run(Request(server.url, method: method))

@@ -50,7 +50,7 @@ import Testing
         try await server.stop()
     }
 
-    /// The verdict of the first handshake is retained. The acceptance by one load does not apply to other loads.
+    /// The result of the first handshake is stored with the session. If one load accepts the server, other loads don't.
     @Test(arguments: versions) func resumedSessionKeepsTheTrustResult(_ version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server("self", version)
         let loads = try SecureLoads()
@@ -82,7 +82,9 @@ import Testing
 
     /// RFC 5246 §7.2.1: a close without close_notify does not invalidate the session, unlike in RFC 2246.
     @Test(arguments: versions) func missingCloseNotifyKeepsTheSession(_ version: SecureServer.Settings.Version) async throws {
-        let server = try await SecureServer("good", .respondWithoutCloseNotify("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")) {
+        let server = try await SecureServer(
+            "good", .respondWithoutCloseNotify("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        ) {
             $0.maximumVersion = version
             $0.ticketCount = 1
         }

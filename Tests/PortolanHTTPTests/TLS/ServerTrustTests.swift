@@ -106,9 +106,9 @@ import Testing
     @Test func requestIsNotSentBeforeTheTrustDecision() async throws {
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
-            let heldChallenges = HeldChallenges()
-            async let outcome = SecureLoads().load(server.url, holding: heldChallenges)
-            let challenge = try await heldChallenges.next()
+            let pendingChallenges = PendingChallenges()
+            async let outcome = SecureLoads().load(server.url, pending: pendingChallenges)
+            let challenge = try await pendingChallenges.next()
             // Another load runs to its end first. Bytes that the first load had sent meanwhile would have arrived.
             _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
             #expect(server.count(.requestBegan) == 1)
@@ -159,9 +159,9 @@ import Testing
     @Test func rejectionFailsOnlyItsOwnLoad() async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads { $0.connections.perHost = 1 }
-        let heldChallenges = HeldChallenges()
-        async let first = loads.load(server.url, holding: heldChallenges)
-        let challenge = try await heldChallenges.next()
+        let pendingChallenges = PendingChallenges()
+        async let first = loads.load(server.url, pending: pendingChallenges)
+        let challenge = try await pendingChallenges.next()
         let second = RecordingDelegate()
         loads.loader.task(for: try Request(server.url), delegate: second).resume()
         challenge.answer(.rejectProtectionSpace)
@@ -175,11 +175,11 @@ import Testing
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
             let loads = try SecureLoads()
-            let heldChallenges = HeldChallenges()
-            let delegate = RecordingDelegate(onChallenge: { heldChallenges.hold($0) })
+            let pendingChallenges = PendingChallenges()
+            let delegate = RecordingDelegate(onChallenge: { pendingChallenges.add($0) })
             let task = loads.loader.task(for: try Request(server.url), delegate: delegate)
             task.resume()
-            let challenge = try await heldChallenges.next()
+            let challenge = try await pendingChallenges.next()
             task.cancel()
             await delegate.ended()
             #expect(delegate.error?.code == .cancelled)
@@ -192,9 +192,9 @@ import Testing
 
     @Test func serverThatClosesDuringAChallengeFailsTheLoad() async throws {
         let server = try await SecureServer("good")
-        let heldChallenges = HeldChallenges()
-        async let outcome = SecureLoads().load(server.url, holding: heldChallenges)
-        let challenge = try await heldChallenges.next()
+        let pendingChallenges = PendingChallenges()
+        async let outcome = SecureLoads().load(server.url, pending: pendingChallenges)
+        let challenge = try await pendingChallenges.next()
         // The handshake is paused meanwhile.
         #expect(server.count(.secured(nil)) == 0)
         try server.closeAll()

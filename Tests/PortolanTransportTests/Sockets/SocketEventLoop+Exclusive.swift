@@ -5,9 +5,9 @@ import Glibc
 @testable import PortolanTransport
 
 extension SocketEventLoop {
-    /// Runs `body` on the event loop, on the calling thread.
-    func inTurn<Value>(_ body: () throws -> Value) rethrows -> Value {
-        enterInTime()
+    /// Runs `body` on the calling thread while no other thread uses the loop.
+    func runExclusively<Value>(_ body: () throws -> Value) rethrows -> Value {
+        enterWhenFree()
         defer { leave() }
         return try body()
     }
@@ -21,7 +21,7 @@ extension SocketEventLoop {
     /// The processor time of the loop's thread.
     private func processorTime(after delay: Duration) async -> Duration {
         await withCheckedContinuation { continuation in
-            _ = inTurn {
+            _ = runExclusively {
                 schedule(after: delay) {
                     var time = timespec()
                     unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -2,10 +2,10 @@
 
 import CPortolanLinux
 
-/// The environment with which the process was started.
-enum Variables {
-    /// A variable that is set and not empty, with invalid UTF-8 replaced. Every variable is `nil` in a set-uid program:
-    /// `secure_getenv(3)`.
+/// The environment variables of the process.
+enum EnvironmentVariables {
+    /// The value of a variable, with invalid UTF-8 replaced. `nil` for an unset or empty variable, and for every
+    /// variable in a set-uid program (`secure_getenv(3)`).
     static subscript(name: String) -> String? {
         guard let value = unsafe secure_getenv(name) else { return nil }
         let text = unsafe String(cString: value)
