@@ -22,7 +22,8 @@ public struct AsyncHandler: ProtocolHandler {
 
     /// - Parameters:
     ///   - identifier: the handler's name, in reverse DNS notation.
-    ///   - schemes: the schemes whose requests the handler accepts.
+    ///   - schemes: the schemes whose requests the handler accepts. If one of them is not a URL scheme (RFC 3986 §3.1),
+    ///     the error of a load without a handler names it.
     ///   - isMultipart: whether a load may deliver more than one response.
     ///   - load: performs one load. Any thread, also concurrently with other loads.
     public init(
@@ -36,6 +37,6 @@ public struct AsyncHandler: ProtocolHandler {
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        AsyncLoad(client) { [load] in try await load(request, $0) }
+        AsyncLoad(client, handler: identifier) { [load] in try await load(request, $0) }
     }
 }

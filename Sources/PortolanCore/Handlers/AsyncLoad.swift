@@ -15,11 +15,13 @@ final class AsyncLoad: ProtocolLoad {
     }
 
     let client: any ProtocolClient
+    /// The identifier of the handler, for messages.
+    private let handler: String
     private let body: @Sendable (AsyncClient) async throws -> Void
     private let state = Mutex(State())
 
-    init(_ client: any ProtocolClient, body: @escaping @Sendable (AsyncClient) async throws -> Void) {
-        self.client = client
+    init(_ client: any ProtocolClient, handler: String, body: @escaping @Sendable (AsyncClient) async throws -> Void) {
+        (self.client, self.handler) = (client, handler)
         self.body = body
     }
 
@@ -59,10 +61,12 @@ final class AsyncLoad: ProtocolLoad {
             if !isOver { client.didFail(with: error) }
         } catch let error as CancellationError {
             if !isOver {
-                client.didFail(with: LoadError(.cancelled, message: "the handler cancelled its own load", cause: error))
+                client.didFail(with: LoadError(.cancelled, message: "the handler \(handler) cancelled its own load", cause: error))
             }
         } catch {
-            if !isOver { client.didFail(with: LoadError(.unknown, message: "the handler's function threw an error", cause: error)) }
+            if !isOver {
+                client.didFail(with: LoadError(.unknown, message: "the function of the handler \(handler) threw an error", cause: error))
+            }
         }
         _ = end()
     }

@@ -122,7 +122,8 @@ public final class Loader: Sendable {
         let known = schemes
         guard known.contains(scheme) else {
             let list = known.isEmpty ? "none; register a handler" : Self.list(known)
-            return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
+            return LoadError(
+                .unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)\(impossibleScheme ?? "")")
         }
         let candidates = handlerCandidates(for: request)
         let asked = candidates.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
@@ -132,6 +133,22 @@ public final class Loader: Sendable {
             message:
                 "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)\(remedy)"
         )
+    }
+
+    /// The part of a message about a handler for a scheme that no URL can have, such as `my scheme`; `nil` if there is
+    /// none.
+    private var impossibleScheme: String? {
+        for handler in handlers.handlers + sharedHandlers.handlers {
+            guard case .only(let schemes) = handler.schemes else { continue }
+            for scheme in schemes {
+                // `try?` because the error of the parser says nothing about the handler.
+                let url = try? URLRecord(parsing: "\(scheme):x")
+                if url.map({ $0.scheme == scheme.lowercased() }) != true {
+                    return "; the handler \(handler.identifier) names \(QuotedText(scheme)), which is not a URL scheme (RFC 3986 §3.1)"
+                }
+            }
+        }
+        return nil
     }
 
     /// Applies the policies of this loader to the request of a load by `handler`.

@@ -49,7 +49,15 @@ import Testing
         for (path, code) in [("load", LoadError.Code.cannotConnect), ("cancel", .cancelled), ("other", .unknown)] {
             let error = await #expect(throws: LoadError.self) { try await loader(handler).data(from: "x:\(path)") }
             #expect(error?.code == code, "\(path)")
+            #expect(path == "load" || error?.message.contains("org.example.async") == true, "\(error?.message ?? "")")
         }
+    }
+
+    @Test(arguments: ["my scheme", "", "1x", "x:", "é"]) func impossibleSchemeIsNamedInTheErrorOfALoad(scheme: String) async throws {
+        let loader = loader(AsyncHandler(identifier: "org.example.impossible", schemes: ["x", scheme]) { _, _ in })
+        let error = await #expect(throws: LoadError.self) { try await loader.data(from: "my-scheme:1") }
+        #expect(error?.code == .unsupportedScheme)
+        #expect(error?.message.contains("the handler org.example.impossible names '\(scheme)', which is not a URL scheme") == true)
     }
 
     @Test func noResponseViolatesTheContract() async throws {
