@@ -9,6 +9,8 @@ Every fenced block of a page must be one of these:
 - a change: "In `PATH`, replace", a block with the old text, "by", a block with the new text;
 - a console: commands after "$ ", each with the output that follows it. "…" alone stands for any lines, within a line for any text.
 
+A command must succeed. Where it fails, the next command is "echo $?", and its output is the exit status.
+
 `swift` runs only the commands that begin with "swift", in a package that depends on $PORTOLAN_URL, from version
 $PORTOLAN_VERSION, and builds in $SCRATCH. `portolan` runs the others, with the command $PORTOLAN.
 """
@@ -55,24 +57,36 @@ def run(command, folder):
     outcome = subprocess.run(
         ["/bin/sh", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600,
         env=dict(os.environ, PWD=folder))
-    return outcome.stdout.rstrip("\n").split("\n") if outcome.stdout.strip("\n") else []
+    printed = outcome.stdout.rstrip("\n").split("\n") if outcome.stdout.strip("\n") else []
+    return printed, outcome.returncode
+
+
+def expected_status(part):
+    """The exit status that the command before `part` must have."""
+    status = re.fullmatch(r"echo \$\?\n(\d+)\n*", part)
+    return int(status[1]) if status else 0
 
 
 def console(text, folder, wanted, line):
     count = 0
-    for part in re.split(r"(?m)^\$ ", text)[1:]:
+    parts = re.split(r"(?m)^\$ ", text)[1:]
+    for part, following in zip(parts, [*parts[1:], ""]):
         command, *expected = part.rstrip("\n").split("\n")
+        if command == "echo $?":
+            continue
         is_swift = command.startswith("swift ")
         if is_swift != (wanted == "swift"):
             continue
         if is_swift:
             command = re.sub(r"^(swift \w+)", rf"\1 --scratch-path '{os.environ['SCRATCH']}' --disable-dependency-cache", command)
             command += " 2>errors" if " -q " in command + " " else ""
-        printed = run(command, folder)
+        printed, status = run(command, folder)
         if not matches(expected, printed):
             errors = os.path.join(folder, "errors")
             more = open(errors).read() if is_swift and os.path.exists(errors) else ""
             raise Problem(f"line {line}: `{command}` printed\n" + "\n".join(printed) + more + "\ninstead of\n" + "\n".join(expected))
+        if status != expected_status(following):
+            raise Problem(f"line {line}: `{command}` ended with status {status} instead of {expected_status(following)}\n" + "\n".join(printed))
         count += 1
     return count
 
