@@ -94,3 +94,5 @@ exec 9>&-
 
 echo
 echo "All seven loaded. The release build is $portolan"
+echo "Next: '$portolan get URL' loads another URL, and 'make install' installs the command for every user."
+echo "The tutorials in Sources/Portolan/Portolan.docc show how to embed the library (tutorial-embed.md) and to add a protocol (tutorial-protocol.md)."
