@@ -37,20 +37,9 @@ enum Entry {
             try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
             return .success
         }
-        let message = PortolanCommand.message(for: error)
-        let help = (["portolan", "help"] + command(of: arguments)).joined(separator: " ")
-        Diagnostics.report("\(message.split(separator: "\n").joined(separator: " ")) (see '\(help)')")
+        let path = CommandPath(of: arguments)
+        let message = path.problem ?? PortolanCommand.message(for: error).split(separator: "\n").joined(separator: " ")
+        Diagnostics.report("\(message) (see '\((["portolan", "help"] + path.names).joined(separator: " "))')")
         return .usage
-    }
-
-    /// The words of `arguments` that name a command, as in `plugins watch`.
-    private static func command(of arguments: [String]) -> ArraySlice<String> {
-        var commands = PortolanCommand.configuration.subcommands
-        let end = arguments.firstIndex { argument in
-            guard let next = commands.first(where: { $0.configuration.commandName == argument }) else { return true }
-            commands = next.configuration.subcommands
-            return false
-        }
-        return arguments[..<(end ?? arguments.endIndex)]
     }
 }

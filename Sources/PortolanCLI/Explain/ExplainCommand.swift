@@ -28,6 +28,6 @@ struct ExplainCommand: ParsableCommand {
         } else {
             try StandardOutput.write(explanation.text)
         }
-        if let failure = explanation.failure { throw failure.mentioning(setup.unusablePlugins) }
+        if let failure = explanation.failure { throw failure.suggestingURL(for: url).mentioning(setup.unusablePlugins) }
     }
 }

@@ -53,7 +53,8 @@ final class GetSession: Sendable {
                     schedule.begin()
                     continue
                 }
-                return report(error.mentioning(unusablePlugins), to: observers, at: load?.time ?? .zero)
+                let failure = error.status == .unsupportedScheme ? error.suggestingURL(for: url) : error
+                return report(failure.mentioning(unusablePlugins), to: observers, at: load?.time ?? .zero)
             }
         }
     }

@@ -81,10 +81,9 @@ struct ManifestObject {
         guard let names else { return }
         for member in members where !names.contains(where: { member.isNamed($0) }) {
             let shown = Text.oneLine(member.name, limit: 80)
-            let nearest = names.min { Self.distance($0, member.name) < Self.distance($1, member.name) }
             let hint =
-                nearest.map { Self.distance($0, member.name) <= 2 ? "did you mean '\($0)'?" : "known are \(names.joined(separator: ", "))" }
-                ?? ""
+                NameSuggestion.closest(to: member.name, among: names).map { "did you mean '\($0)'?" }
+                ?? (names.isEmpty ? "" : "known are \(names.joined(separator: ", "))")
             throw ManifestProblem("'\(shown)' is not a known name here; \(hint)", at: JSONPath()[member.name].name)
         }
     }
@@ -113,22 +112,6 @@ struct ManifestObject {
     ) throws(ManifestProblem) -> Value {
         guard let value = try optional(name, read) else { throw ManifestProblem("'\(name)' is missing") }
         return value
-    }
-
-    /// The number of bytes to change, insert or delete to get from one name to the other (Levenshtein). Names over 40
-    /// bytes have the maximum distance to all others.
-    private static func distance(_ a: String, _ b: String) -> Int {
-        let (a, b) = (Array(a.utf8), Array(b.utf8))
-        guard max(a.count, b.count) <= 40 else { return .max }
-        var row = Array(0...b.count)
-        for (i, byte) in a.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for j in b.indices {
-                (diagonal, row[j + 1]) = (row[j + 1], min(diagonal + (byte == b[j] ? 0 : 1), row[j] + 1, row[j + 1] + 1))
-            }
-        }
-        return row[b.count]
     }
 }
 
