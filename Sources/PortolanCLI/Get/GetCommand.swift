@@ -50,9 +50,9 @@ struct GetCommand: ParsableCommand {
         setup.configuration.redirects.limit = request.redirectLimit
         // A user may look at the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
-        let cookies = try state.cookieFile()
+        let cookies = try state.cookieFile(within: request.timeLimit?.duration)
         setup.configuration.cookies = cookies?.storage
-        let strictHosts = try state.strictHosts.map { path throws(Failure) in try HSTSFileOption(path) }
+        let strictHosts = try state.strictHosts.map { place throws(Failure) in try HSTSFileOption(place) }
         setup.configuration.strictTransportSecurity = strictHosts?.storage
         let loader = setup.loader
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -39,7 +41,7 @@ struct Descriptor: Equatable, Sendable {
             #endif
             if count >= 0 {
                 unsafe rest = rest.dropFirst(count)
-            } else if !Self.isWorthAnotherTry(waitingFor: Int16(POLLOUT), on: number) {
+            } else if !Self.shouldRepeatCall(waitingFor: Int16(POLLOUT), on: number) {
                 return .last
             }
         }
@@ -59,7 +61,7 @@ struct Descriptor: Equatable, Sendable {
                 #endif
             }
             if count >= 0 { return count }
-            guard Self.isWorthAnotherTry(waitingFor: Int16(POLLIN), on: number) else { throw .last }
+            guard Self.shouldRepeatCall(waitingFor: Int16(POLLIN), on: number) else { throw .last }
         }
     }
 
@@ -74,6 +76,25 @@ struct Descriptor: Equatable, Sendable {
             if count >= 0 { return count > 0 }
             guard errno == EINTR else { throw .last }
         }
+    }
+
+    /// Reads to the end. Waits before each read, because a FIFO without a writer reads like one at its end.
+    ///
+    /// - Parameters:
+    ///   - limit: the largest accepted number of bytes.
+    ///   - end: when the time is over, on the clock of `MonotonicTime`; `nil` for no limit.
+    /// - Returns: the bytes; `nil` if the end did not arrive in time.
+    /// - Throws: ``SystemError/fileTooLarge`` above `limit`.
+    func contents(atMost limit: Int, until end: Duration?) throws(SystemError) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= limit {
+            guard try canBeRead(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
+            let count = try read(into: &buffer)
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+        }
+        throw .fileTooLarge
     }
 
     /// Whether the descriptor was open when the program started. The program opens its own descriptors with FD_CLOEXEC.
@@ -129,7 +150,7 @@ struct Descriptor: Equatable, Sendable {
     }
 
     /// Whether to repeat a call: after EINTR, and after a wait if a parent made the descriptor non-blocking.
-    private static func isWorthAnotherTry(waitingFor events: Int16, on number: Int32) -> Bool {
+    private static func shouldRepeatCall(waitingFor events: Int16, on number: Int32) -> Bool {
         switch errno {
         case EINTR: return true
         case EAGAIN:

@@ -17,6 +17,11 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
     /// The kind, or the reason why the path is not writable.
     let kind: Result<Kind, Failure>
 
+    /// Whether the path names a descriptor, a FIFO or a device.
+    var isStream: Bool {
+        if case .success(.stream) = kind { true } else { false }
+    }
+
     init(argument path: String) {
         self.path = path
         kind = Result { () throws(Failure) in try Self.kind(of: path) }

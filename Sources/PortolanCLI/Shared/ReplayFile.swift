@@ -18,10 +18,7 @@ final class ReplayFile: Sendable {
     init(_ path: String, mode: ReplayHandler.Mode, speed: Double?, keepsSecrets: Bool = false) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
-        for problem in recording.problems.prefix(3) { Diagnostics.warn("--replay: '\(path)': \(problem); it is skipped") }
-        if recording.problems.count > 3 {
-            Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more entries can't be read")
-        }
+        Self.input(path).warnAboutSkippedEntries(recording.problems, further: "entries can't be read")
         let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
         guard let form = recording.form ?? named else {
             throw Failure(.usage, "--replay: '\(path)' will be written, so its name has to end in .har or .json")
@@ -41,14 +38,11 @@ final class ReplayFile: Sendable {
         try PartialFile.probe(path)
     }
 
+    private static func input(_ path: String) -> InputFile { InputFile(option: "--replay", path: path) }
+
     private static func read(_ path: String) throws(Failure) -> Recording {
-        guard let place = LocalPath(path) else { throw Failure(.unreadable, "--replay: the name of the file contains a NUL, or is empty") }
-        let bytes: [UInt8]
-        do throws(LoadError) {
-            bytes = try RegularFile(at: place).contents(atMost: Recording.largestFile + 1)
-        } catch {
-            throw Failure(error, message: "--replay: \(error.phrase)")
-        }
+        // One byte more than the limit, so that `Recording` reports a file that is too large.
+        let bytes = try input(path).contents(atMost: Recording.largestFile + 1)
         do throws(RecordingError) {
             return try Recording(parsing: bytes)
         } catch {
@@ -68,7 +62,7 @@ final class ReplayFile: Sendable {
         let lock = FolderLock(ofFolderWith: path)
         defer { lock?.release() }
         if lock == nil {
-            Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now may be lost")
+            Diagnostics.warn("--replay: '\(path)' could not be locked; responses that other processes add to it now can be lost")
         }
         try write(merged(recording))
     }

@@ -20,7 +20,7 @@ struct StateOptions: ParsableArguments {
         help: ArgumentHelp(
             "Send the cookies of this file, and write it with those that responses set, in the format of curl.", valueName: "file"),
         completion: .file())
-    var jar: String?
+    var jar: OutputPlace?
 
     @Flag(
         name: [.customShort("j"), .customLong("junk-session-cookies")],
@@ -33,14 +33,13 @@ struct StateOptions: ParsableArguments {
             "Load hosts of this file over https only, and write it with the hosts whose responses ask for that, in the format of curl.",
             valueName: "file"),
         completion: .file())
-    var strictHosts: String?
+    var strictHosts: OutputPlace?
 
     func validate() throws {
         for text in texts where HTTPField.isValidValue(text) == false {
             throw ValidationError("-b: the cookies contain a character that no header may contain")
         }
-        if jar?.isEmpty == true { throw ValidationError("-c: the name of the file is empty") }
-        if strictHosts?.isEmpty == true { throw ValidationError("--hsts: the name of the file is empty") }
+        if jar?.path.isEmpty == true { throw ValidationError("-c: the name of the file is empty") }
     }
 
     /// The cookies that were given as text.
@@ -54,10 +53,14 @@ struct StateOptions: ParsableArguments {
     }
 
     /// The stored cookies of all loads; `nil` if no option names a file.
-    func cookieFile() throws(Failure) -> CookieFile? {
+    ///
+    /// - Parameter timeLimit: how long input other than a regular file can take to arrive; `nil` for no limit.
+    func cookieFile(within timeLimit: Duration?) throws(Failure) -> CookieFile? {
         let sources = cookies.filter { !$0.contains("=") }
         guard !sources.isEmpty || jar != nil else { return nil }
         // '-b ""' stores cookies without a file.
-        return try CookieFile(reading: sources.filter { !$0.isEmpty }, jar: jar, keepsSessionCookies: !ignoresSessionCookies)
+        let jar = jar?.path == "-" ? OutputPlace(argument: "/dev/stdout") : jar
+        return try CookieFile(
+            reading: sources.filter { !$0.isEmpty }, jar: jar, keepsSessionCookies: !ignoresSessionCookies, within: timeLimit)
     }
 }
