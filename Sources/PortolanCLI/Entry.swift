@@ -25,15 +25,15 @@ enum Entry {
             if let message = failure.message { Diagnostics.report(message) }
             return failure.status
         } catch {
-            return end(for: error, arguments)
+            return handle(error, arguments)
         }
     }
 
-    /// Prints help and similar output, or reports what is wrong with the command line.
-    private static func end(for error: any Error, _ arguments: [String]) -> ExitStatus {
+    /// Prints the help if the user requested it, or reports the error in the command line.
+    private static func handle(_ error: any Error, _ arguments: [String]) -> ExitStatus {
         guard PortolanCommand.exitCode(for: error) != .success else {
             SignalHandler.ignoreClosedPipes()
-            // `try?` because help that nobody reads is no error.
+            // `try?` because it is not an error if the reader closes the output of the help.
             try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
             return .success
         }

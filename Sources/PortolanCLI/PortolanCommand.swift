@@ -5,9 +5,9 @@ import ArgumentParser
 /// `portolan`
 struct PortolanCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "portolan", abstract: "Load URLs of every scheme that a handler or plugin serves.",
+        commandName: "portolan", abstract: "Load URLs of every scheme for which there is a handler or a plugin.",
         discussion: """
-            An error is one line on standard error, and an exit status ('portolan help exit-codes').
+            On failure, portolan prints one line to standard error and exits with a non-zero status ('portolan exit-codes' lists them).
             Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
             """,
         subcommands: [

@@ -11,8 +11,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Check a plugin against the rules of the contract.",
         discussion: """
             Each check runs in its own process. If a plugin crashes or hangs, the report says so, and the other checks continue. The URLs come
-            from the manifest's conformance section. A check without a suitable URL is skipped and counted. The exit status is 0 only if no check
-            failed and at least one check was made.
+            from the manifest's conformance section. A check without a suitable URL is skipped. The report gives the number of skipped checks. The
+            exit status is 0 only if no check failed and at least one check was made.
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
@@ -26,7 +26,10 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "List the checks with their levels and rules, and run none.")
     var list = false
 
-    @Option(help: ArgumentHelp("Run the checks up to this level, 1 to 5.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Run the checks up to this level: 1 loading the plugin, 2 single loads, 3 order, cancellation and threads, 4 stress, 5 performance.",
+            valueName: "number"))
     var level = 3
 
     @Option(help: ArgumentHelp("Run only these checks: IDs or categories, separated by commas.", valueName: "ids"))
@@ -34,14 +37,15 @@ struct CheckCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "URLs and their expected results, for a built-in scheme: a conformance section, as in a manifest.", valueName: "file"),
+            "A JSON file with the 'conformance' section of a manifest: test URLs and their expected results. For built-in schemes.",
+            valueName: "file"),
         completion: .file())
     var loads: String?
 
-    @Option(help: ArgumentHelp("How many checks run at once.", valueName: "number"))
+    @Option(help: ArgumentHelp("Run this many checks at the same time.", valueName: "number"))
     var jobs = 2
 
-    @Option(help: ArgumentHelp("Seconds after which a check counts as hung.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Report a check as hung after this time.", valueName: "seconds"))
     var timeout = 20.0
 
     @Option(help: ArgumentHelp("The seed of the random input.", valueName: "number"))
@@ -72,7 +76,7 @@ struct CheckCommand: ParsableCommand {
     @Option(help: "The format of the results. tap is TAP 14; tap13 is the older format, which prove(1) of Perl 5.36 reads.")
     var format = Format.text
 
-    @Flag(name: .shortAndLong, help: "Show also the checks that passed or were skipped.")
+    @Flag(name: .shortAndLong, help: "Show passed and skipped checks, too.")
     var verbose = false
 
     func validate() throws {

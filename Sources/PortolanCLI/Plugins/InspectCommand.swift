@@ -9,8 +9,8 @@ import PortolanPlugins
 /// `portolan plugins inspect`
 struct InspectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "inspect", abstract: "Show everything that a plugin's manifest says.",
-        discussion: "The library is read to compute its digest, and is not opened.")
+        commandName: "inspect", abstract: "Show the contents of a plugin's manifest.",
+        discussion: "The command reads the library to compute its digest. It does not load it.")
 
     @Argument(help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
     var plugin: String
@@ -34,7 +34,7 @@ struct InspectCommand: ParsableCommand {
         let manifest = plugin.manifest
         var lines = [
             "\(manifest.name) \(manifest.version), \(manifest.vendor)", manifest.summary, "identifier  \(plugin.identifier)",
-            "schemes     \(manifest.schemes.shortWords)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
+            "schemes     \(manifest.schemes.shortText)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
             "sha256      \(digest ?? "the library cannot be read")\(manifest.sha256 == nil ? "" : manifest.sha256 == digest ? " (as pinned)" : " (not as pinned)")",
             manifest.hostVersions.map { "hosts       \($0.text)" },
         ].compactMap { $0 }
@@ -81,7 +81,7 @@ extension ConformanceLoad {
 }
 
 extension PropertyValue {
-    /// The value as text for people.
+    /// The value as text.
     fileprivate var text: String {
         switch self {
         case .text(let text): "'\(text)'"

@@ -8,8 +8,8 @@ import PortolanCore
     import Musl
 #endif
 
-/// The number of an open file, and the only wrapper of the calls that read and write. The code that opens a file also
-/// closes it.
+/// A file descriptor. All reads and writes of the command go through this type. The code that opens a file also closes
+/// it.
 struct Descriptor: Equatable, Sendable {
     let number: Int32
 
@@ -17,7 +17,7 @@ struct Descriptor: Equatable, Sendable {
     static let standardOutput = Self(number: 1)
     static let standardError = Self(number: 2)
 
-    /// Writes all the bytes, however long the reader takes. Blocks.
+    /// Writes all the bytes. Blocks until the reader has taken them.
     ///
     /// write(2)
     func write(all bytes: borrowing RawSpan) throws(SystemError) {
@@ -48,7 +48,7 @@ struct Descriptor: Equatable, Sendable {
         return nil
     }
 
-    /// Reads the available bytes, and waits for the first one. Returns 0 at the end.
+    /// Waits until bytes are available, and reads them. Returns 0 at the end of the file.
     ///
     /// read(2)
     func read(into buffer: inout [UInt8]) throws(SystemError) -> Int {
@@ -65,7 +65,10 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Waits until bytes or the end can be read; with `nil`, without a limit.
+    /// Waits until a read returns immediately: with bytes, or at the end of the file.
+    ///
+    /// - Parameter limit: the longest wait; `nil` for no limit.
+    /// - Returns: `false` after the longest wait.
     ///
     /// poll(2)
     func canBeRead(within limit: Duration?) throws(SystemError) -> Bool {
@@ -110,8 +113,8 @@ struct Descriptor: Equatable, Sendable {
         return flags >= 0 && flags & O_ACCMODE != O_RDONLY
     }
 
-    /// Opens `/dev/null` for each closed standard descriptor, so that no later file or connection gets its number. As
-    /// with closed descriptors, a read of 0 and a write to 1 and 2 fail.
+    /// Opens `/dev/null` for each standard descriptor that is closed, so that no later file or connection gets its
+    /// number. A read of descriptor 0 and a write to 1 and 2 still fail.
     static func occupyStandardNumbers() {
         for number in 0...2 as ClosedRange<Int32> where fcntl(number, F_GETFD) < 0 {
             // open(2) uses the lowest free number.
@@ -123,7 +126,7 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
-    /// Duplicates the descriptor; both share the open file, its offset and its modes.
+    /// Duplicates the descriptor. Both descriptors share the open file with its offset and its modes.
     func copy() throws(SystemError) -> Descriptor {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw .last }
@@ -149,7 +152,8 @@ struct Descriptor: Equatable, Sendable {
         return Int(size.ws_col)
     }
 
-    /// Whether to repeat a call: after EINTR, and after a wait if a parent made the descriptor non-blocking.
+    /// Whether to repeat a failed call: after EINTR, and after EAGAIN, which occurs if the parent process made the
+    /// descriptor non-blocking. In the second case, waits first.
     private static func shouldRepeatCall(waitingFor events: Int16, on number: Int32) -> Bool {
         switch errno {
         case EINTR: return true

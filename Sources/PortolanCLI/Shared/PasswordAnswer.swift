@@ -5,36 +5,37 @@ import Synchronization
 
 /// Responds to password challenges with the credentials for a URL or for proxies.
 ///
-/// Credentials for a URL go only to its scheme, host and port; for `zip:http://h/x`, to those of `http://h/x`. If the
-/// URL names no host, they go to the first challenge, unless a redirect came before. After a rejection, they are not
-/// sent to that protection space again.
+/// Only the scheme, host and port of the URL get its credentials; for `zip:http://h/x`, those of `http://h/x`. If the
+/// URL has no host, the first challenge gets them, unless a redirect came before. After a protection space has rejected
+/// the credentials, it does not get them again.
 final class PasswordAnswer: Sendable {
-    enum Verdict: Equatable {
+    enum Decision: Equatable {
+        /// The challenge gets the credentials.
         case answered
-        /// The challenge is not for these credentials; default handling continues.
+        /// The challenge is not for these credentials. The default handling continues.
         case leftAlone
-        /// The credentials were wrong.
+        /// The server has rejected the credentials, so the challenge is cancelled.
         case refused
     }
 
     private struct State {
-        /// How many times each space got the credentials.
-        var answers: [ProtectionSpace: Int] = [:]
+        /// How many times each protection space got the credentials.
+        var answerCounts: [ProtectionSpace: Int] = [:]
         var hasRedirected = false
-        /// The secure URL of the audience, if HSTS led there.
-        var upgrade: URLRecord?
-        /// The peers that were answered by Digest, without scheme and realm. None of them gets the password by Basic.
+        /// The `https:` URL of the server, if HSTS has replaced the `http:` URL.
+        var upgradedURL: URLRecord?
+        /// The peers that got a Digest response, without scheme and realm. They never get the password by Basic.
         var digestPeers: Set<ProtectionSpace> = []
     }
 
-    /// The most times that one space gets the credentials. A load may return to a space after redirects, but the loop
-    /// must end for a handler that does not count failures.
+    /// How many times one protection space gets the credentials. A redirect can lead back to a space, so one time is
+    /// too few. The limit ends the loop of a handler that does not count failures.
     private static let answerLimit = 32
 
     /// The peers that get the credentials.
     enum Audience {
         case origin(URLRecord)
-        /// Any proxy that sends a challenge: the same user chose it.
+        /// Any proxy that sends a challenge. The user chose the proxy, too.
         case proxy
     }
 
@@ -74,32 +75,32 @@ final class PasswordAnswer: Sendable {
     }
 
     /// - Parameters:
-    ///   - url: where the redirect leads.
-    ///   - isUpgrade: whether the loader itself redirects, because the host wants secure connections only (HSTS).
-    func noteRedirect(to url: URLRecord? = nil, isUpgrade: Bool = false) {
+    ///   - url: the target of the redirect.
+    ///   - isUpgrade: whether the loader makes the redirect, because of HSTS (RFC 6797).
+    func didRedirect(to url: URLRecord? = nil, isUpgrade: Bool = false) {
         state.withLock { state in
-            if isUpgrade, !state.hasRedirected { state.upgrade = url } else { state.hasRedirected = true }
+            if isUpgrade, !state.hasRedirected { state.upgradedURL = url } else { state.hasRedirected = true }
         }
     }
 
-    /// Decides how to respond; the caller then answers the challenge with ``answer(for:)``.
-    func evaluate(_ challenge: AuthenticationChallenge) -> Verdict {
+    /// Decides how to respond. The caller then answers the challenge with ``answer(for:)``.
+    func evaluate(_ challenge: AuthenticationChallenge) -> Decision {
         let space = challenge.protectionSpace
         return state.withLock { state in
             guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .leftAlone }
             if scheme == "basic", method == .digest || state.digestPeers.contains(space.peer) { return .leftAlone }
-            let earlier = state.answers[space, default: 0]
-            // It was sent with the request.
+            let earlier = state.answerCounts[space, default: 0]
+            // The request already had these credentials.
             if method == .basic, earlier == 0, challenge.previousFailureCount > 0 { return .refused }
             guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
-            state.answers[space] = earlier + 1
+            state.answerCounts[space] = earlier + 1
             if scheme == "digest" { state.digestPeers.insert(space.peer) }
             return .answered
         }
     }
 
-    func answer(for verdict: Verdict) -> ChallengeAnswer {
-        switch verdict {
+    func answer(for decision: Decision) -> ChallengeAnswer {
+        switch decision {
         case .answered: .use(credential)
         case .leftAlone: .performDefault
         case .refused: .cancel
@@ -109,27 +110,27 @@ final class PasswordAnswer: Sendable {
     private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
         guard case .origin(let url) = audience else { return space.isProxy }
         guard !space.isProxy else { return false }
-        // A handler without a host name means the URL that it serves.
+        // A challenge without a host is for the URL that the handler loads.
         guard !space.host.isEmpty, let server = Self.server(of: url) else { return !state.hasRedirected }
         if space.isOrigin(of: server) { return true }
-        guard let upgrade = state.upgrade, server.scheme == "http", upgrade.scheme == "https" else { return false }
-        // The same server over TLS, and no other, even if a server claims that it is an upgrade.
+        guard let upgrade = state.upgradedURL, server.scheme == "http", upgrade.scheme == "https" else { return false }
+        // Only the same server over TLS gets them, because a server can forge the field that marks an upgrade.
         return upgrade.host == server.host && upgrade.port == server.port && space.isOrigin(of: upgrade)
     }
 
-    /// Returns the URL that names a server: this one, or the one nested in it; `nil` if neither does.
+    /// Returns the URL with a host: this one, or the URL in it, as in `zip:http://h/x`; `nil` if neither has a host.
     private static func server(of url: URLRecord) -> URLRecord? {
         var url = url
         while url.host?.isEmpty ?? true {
-            // `try?` because an invalid URL names no server.
-            guard let inner = try? URLRecord(parsing: String(url.schemeSpecificPart)) else { return nil }
-            url = inner
+            // `try?` because an invalid URL has no host.
+            guard let nested = try? URLRecord(parsing: String(url.schemeSpecificPart)) else { return nil }
+            url = nested
         }
         return url
     }
 
-    /// Returns the error for wrong credentials.
-    static func refusal(_ challenge: AuthenticationChallenge) -> LoadError {
+    /// Returns the error for rejected credentials.
+    static func rejectionError(for challenge: AuthenticationChallenge) -> LoadError {
         let space = challenge.protectionSpace
         let place = [space.realm.map { "realm '\($0)'" }, space.host.isEmpty ? nil : "'\(space.host)'"].compactMap { $0 }
         return LoadError(
@@ -139,22 +140,22 @@ final class PasswordAnswer: Sendable {
 }
 
 extension ProtectionSpace {
-    /// The server or the proxy, whatever it asks for.
+    /// The server or the proxy, without the scheme and the realm of the challenge.
     fileprivate var peer: ProtectionSpace {
         ProtectionSpace(kind: .password(scheme: ""), protocolName: protocolName, host: host, port: port, isProxy: isProxy)
     }
 }
 
 extension [PasswordAnswer] {
-    func noteRedirect(to url: URLRecord, _ response: Response) {
-        for password in self { password.noteRedirect(to: url, isUpgrade: response.field("Non-Authoritative-Reason") == "HSTS") }
+    func didRedirect(to url: URLRecord, _ response: Response) {
+        for credential in self { credential.didRedirect(to: url, isUpgrade: response.field("Non-Authoritative-Reason") == "HSTS") }
     }
 
-    /// Returns the decision of the first element that the challenge is for.
-    func evaluate(_ challenge: AuthenticationChallenge) -> (verdict: PasswordAnswer.Verdict, answer: ChallengeAnswer) {
-        for password in self {
-            let verdict = password.evaluate(challenge)
-            if verdict != .leftAlone { return (verdict, password.answer(for: verdict)) }
+    /// Returns the decision of the first element whose credentials are for the challenge.
+    func evaluate(_ challenge: AuthenticationChallenge) -> (decision: PasswordAnswer.Decision, answer: ChallengeAnswer) {
+        for credential in self {
+            let decision = credential.evaluate(challenge)
+            if decision != .leftAlone { return (decision, credential.answer(for: decision)) }
         }
         return (.leftAlone, .performDefault)
     }

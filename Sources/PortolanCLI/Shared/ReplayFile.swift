@@ -3,7 +3,7 @@
 import PortolanCore
 import PortolanTrace
 
-/// The file of `--replay`. Its recorded responses serve requests. New loads are added when the command has finished.
+/// The file of `--replay`. Its recorded responses serve requests. At the end of the command, new loads are added to it.
 final class ReplayFile: Sendable {
     let handler: ReplayHandler
     private let path: String
@@ -13,8 +13,8 @@ final class ReplayFile: Sendable {
     /// The number of exchanges that were read from the file.
     private let count: Int
 
-    /// - Throws: ``Failure`` if the file is missing in a mode that needs it, is no recording, or must be written and is
-    ///   not writable.
+    /// - Throws: ``Failure`` if the file is not a recording, if it is missing and `mode` needs it, or if it is not
+    ///   writable and `mode` changes it.
     init(_ path: String, mode: ReplayHandler.Mode, speed: Double?, keepsSecrets: Bool = false) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
@@ -29,7 +29,7 @@ final class ReplayFile: Sendable {
         handler = ReplayHandler(recording, mode: mode, speed: speed)
     }
 
-    /// Checks whether the file is writable, before any load for it.
+    /// Checks before the loads whether the program can replace the file.
     private static func probe(_ path: String) throws(Failure) {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
             throw Failure(
@@ -50,8 +50,8 @@ final class ReplayFile: Sendable {
         }
     }
 
-    /// Writes the new exchanges. Without new ones the file stays unchanged; with `record` also if no request got a
-    /// response, for example without a network.
+    /// Writes the new exchanges. The file stays unchanged if there are none. In the mode `record` it also stays
+    /// unchanged if no request got a response, for example without a network.
     func write() throws(Failure) {
         let recording = handler.recording
         guard recording.count > count else { return }
@@ -67,8 +67,8 @@ final class ReplayFile: Sendable {
         try write(merged(recording))
     }
 
-    /// Adds the new exchanges to the current contents of the file, because another process may have added some in the
-    /// meantime.
+    /// Adds the new exchanges to the current contents of the file, because other processes can have added exchanges
+    /// since the start.
     private func merged(_ recording: Recording) throws(Failure) -> Recording {
         guard FileSystem.kind(at: path) != nil else { return recording }
         var current = try Self.read(path)

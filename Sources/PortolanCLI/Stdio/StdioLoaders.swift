@@ -10,7 +10,7 @@ struct StdioLoaders: Sendable {
     private let http: HTTPHandler
     /// The cookies of all loads, in memory.
     let cookies = CookieStorage()
-    /// The hosts that are loaded over https only, in memory.
+    /// The hosts that are reached over HTTPS only (RFC 6797), in memory.
     let strictHosts = HSTSStorage()
 
     /// - Parameter http: the handler for `http:` and `https:` in `setup`.
@@ -37,6 +37,6 @@ struct StdioLoaders: Sendable {
 
     var schemes: [String] { following.schemes }
 
-    /// Closes idle connections, so that later loads cannot reuse them. Connections that carry a load stay open.
+    /// Closes idle connections, so that later loads cannot reuse them. Connections with a running load stay open.
     func closeIdleConnections() { http.closeIdleConnections() }
 }

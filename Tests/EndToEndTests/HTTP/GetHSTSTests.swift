@@ -64,8 +64,8 @@ import Testing
         #expect(forged.status == 22, "\(forged.errors)")
     }
 
-    /// `-k` accepts any certificate, so the host's wish proves nothing.
-    @Test func responseOfAnUncheckedServerTeachesNothing() throws {
+    /// With `-k` the program accepts any certificate, so the field can come from another server.
+    @Test func hostIsNotAddedWithoutACertificateCheck() throws {
         let outcome = try program.run("get", "-k", "--hsts", "hosts", servers.url(.nginxHTTPS1, "/strict.txt"))
         #expect(outcome.status == 0 && !FileManager.default.fileExists(atPath: program.folder.path + "/hosts"))
     }

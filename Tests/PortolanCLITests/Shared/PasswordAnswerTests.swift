@@ -46,39 +46,40 @@ import Testing
             ("a:b:http://h:1/x", "http", 1, true), ("zip:x", "http", 80, true),
         ] as [(String, String, Int?, Bool)])
     func passwordIsForOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isSent: Bool) throws {
-        let verdict = try passwords(for: url).evaluate(challenge(port: port, scheme: scheme))
-        #expect(verdict == (isSent ? .answered : .leftAlone))
+        let decision = try passwords(for: url).evaluate(challenge(port: port, scheme: scheme))
+        #expect(decision == (isSent ? .answered : .leftAlone))
     }
 
-    @Test func proxyRefusalKeepsTheErrorCodeOfItsConnection() {
+    @Test func rejectionByAProxyHasTheErrorCodeOfItsConnection() {
         let space = challenge(isProxy: true).protectionSpace
         let error = LoadError(.socksFailed, message: "no")
-        let refusal = PasswordAnswer.refusal(
-            AuthenticationChallenge(protectionSpace: space, previousFailureCount: 1, previousError: error) { _ in })
+        let refusal = PasswordAnswer.rejectionError(
+            for:
+                AuthenticationChallenge(protectionSpace: space, previousFailureCount: 1, previousError: error) { _ in })
         #expect(refusal.code == .socksFailed)
     }
 
-    @Test func refusedPasswordIsNotSentAgain() throws {
+    @Test func rejectedPasswordIsNotSentAgain() throws {
         let passwords = try passwords(for: "http://h/")
         #expect(passwords.evaluate(challenge()) == .answered)
         #expect(passwords.evaluate(challenge(failures: 1)) == .refused)
     }
 
-    @Test func endlessChallengesAreRefusedInTheEnd() throws {
+    @Test func challengesOfAnEndlessLoopAreCancelled() throws {
         let passwords = try passwords(for: "http://h/")
-        let verdicts = (0..<40).map { _ in passwords.evaluate(challenge()) }
-        #expect(verdicts.first == .answered && verdicts.last == .refused)
+        let decisions = (0..<40).map { _ in passwords.evaluate(challenge()) }
+        #expect(decisions.first == .answered && decisions.last == .refused)
     }
 
     @Test func urlWithoutAHostSendsThePasswordOnlyBeforeARedirect() throws {
         let passwords = try passwords(for: "zip:http://h/a")
         #expect(passwords.evaluate(challenge()) == .answered)
-        passwords.noteRedirect()
+        passwords.didRedirect()
         #expect(passwords.evaluate(challenge("other")) == .leftAlone)
     }
 
     @Test func messageContainsNoSecret() {
-        let refusal = PasswordAnswer.refusal(challenge())
+        let refusal = PasswordAnswer.rejectionError(for: challenge())
         #expect(refusal.code == .authenticationRequired)
         #expect(refusal.message == "the user name and password were refused by realm 'r' of 'h'; check both")
     }

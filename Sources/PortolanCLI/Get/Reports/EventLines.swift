@@ -5,11 +5,12 @@ import Portolan
 import PortolanJSON
 import PortolanTrace
 
-/// Reports a load as JSON on standard output, one event a line.
+/// Prints the events of a load on standard output as JSON, one event per line.
 final class EventLines: LoadObserver {
     private let includesBody: Bool
 
-    /// - Parameter includesBody: whether the events contain the bytes of the body, because no other output does.
+    /// - Parameter includesBody: whether the events contain the bytes of the body. They do if no other output gets the
+    ///   body.
     init(includesBody: Bool) {
         self.includesBody = includesBody
     }
@@ -53,7 +54,7 @@ final class EventLines: LoadObserver {
         switch event {
         case .started(let request, let handler): EventWords.started(request, handler: handler)
         case .redirected(let request, let response): EventWords.redirect(to: request.url, response)
-        case .challenged(let space, let failures, _, let verdict): challenge(space, failures, verdict)
+        case .challenged(let space, let failures, _, let decision): challenge(space, failures, decision)
         case .innerBegan(let inner, let handler):
             [
                 "url": .string(inner.url.redacted), "method": .string(inner.method.rawValue),
@@ -70,10 +71,10 @@ final class EventLines: LoadObserver {
         case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
         case .step(let step): ["step": .string("\(step)")]
         case .metrics(let metrics, let start): ["requests": .array(metrics.timings.map { request($0, since: start) })]
-        case .retrying(let failure, let wait, let rest):
+        case .retrying(let failure, let wait, let attemptsLeft):
             [
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)), "wait": .milliseconds(wait),
-                "rest": .integer(rest),
+                "rest": .integer(attemptsLeft),
             ]
         case .finished(let totals): EventWords.finished(bytes: totals.bytes, redirects: totals.redirects)
         case .failed(let failure):
@@ -100,9 +101,9 @@ final class EventLines: LoadObserver {
         ]
     }
 
-    private static func challenge(_ space: ProtectionSpace, _ failures: Int, _ verdict: PasswordAnswer.Verdict) -> JSONValue {
+    private static func challenge(_ space: ProtectionSpace, _ failures: Int, _ decision: PasswordAnswer.Decision) -> JSONValue {
         let answer =
-            switch verdict {
+            switch decision {
             case .answered: "credential"
             case .leftAlone: "default"
             case .refused: "cancel"

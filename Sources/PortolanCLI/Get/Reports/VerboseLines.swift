@@ -4,7 +4,7 @@ import HTTPTypes
 import Portolan
 import PortolanTrace
 
-/// Reports a load on standard error, for people: `*` marks events, `<` marks received heads and trailers.
+/// Prints the events of a load on standard error. `*` marks events, and `<` marks received heads and trailers.
 final class VerboseLines: LoadObserver {
     private let checksTrust: Bool
 
@@ -24,8 +24,8 @@ final class VerboseLines: LoadObserver {
             ["* \(request.method.rawValue) \(request.url.shortDescription)", "* handler: \(handler ?? "none")"]
         case .redirected(let request, let response):
             ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
-        case .challenged(let space, let failures, let isTrusted, let verdict):
-            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil)): \(phrase(for: verdict))"]
+        case .challenged(let space, let failures, let isTrusted, let decision):
+            ["* \(challengeText(space, failures, checksTrust ? isTrusted : nil)): \(phrase(for: decision))"]
         case .innerBegan(let inner, let handler):
             ["* nested load, depth \(inner.depth): \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
         case .innerEnded(let inner, let bytes, let error):
@@ -55,8 +55,8 @@ final class VerboseLines: LoadObserver {
         }
     }
 
-    private static func phrase(for verdict: PasswordAnswer.Verdict) -> String {
-        switch verdict {
+    private static func phrase(for decision: PasswordAnswer.Decision) -> String {
+        switch decision {
         case .answered: "answered with -u"
         case .leftAlone: "default handling"
         case .refused: "cancelled"

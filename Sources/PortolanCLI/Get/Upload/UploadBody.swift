@@ -10,7 +10,7 @@ enum UploadBody {
 
     /// Joins the data of several `-d` with `&`.
     ///
-    /// - Parameter limit: how long input other than a regular file may take to arrive; `nil` for no limit.
+    /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
     static func form(of arguments: [String], within limit: Duration? = nil) throws(Failure) -> Body {
         let end = limit.map { MonotonicTime.now + $0 }
         var parts: [Body] = []

@@ -32,7 +32,7 @@ import Testing
         return metrics
     }
 
-    /// The times of two entries never overlap, also if an earlier try had the same responses.
+    /// The times of two entries never overlap, also if an earlier attempt had the same responses.
     @Test(arguments: [[401], [417], [417, 401], []], [1, 2])
     mutating func repeatedRequestsHaveSeparateTimes(codes: [Int], tries: Int) throws {
         let metrics = Self.metrics(codes.map(response))
@@ -45,7 +45,8 @@ import Testing
             load.note(.metrics(metrics, since: start), at: start + duration)
             load.note(
                 number == tries - 1
-                    ? .finished(LoadTotals(bytes: 1, redirects: 0)) : .retrying(Failure(.connectionLost, "again"), after: .zero, rest: 1),
+                    ? .finished(LoadTotals(bytes: 1, redirects: 0))
+                    : .retrying(Failure(.connectionLost, "again"), after: .zero, attemptsLeft: 1),
                 at: start + duration)
         }
         let exchanges = load.exchanges

@@ -3,8 +3,8 @@
 import PortolanCore
 
 extension LoadError.Remedy {
-    /// What the user of the command can do.
-    var commandWords: String {
+    /// The remedy for the user of the command.
+    var commandPhrase: String {
         switch self {
         case .trustCertificate: "if you trust it, name it with --cacert"
         case .trustAuthority: "if you trust that authority, name its certificate with --cacert"
@@ -18,13 +18,13 @@ extension LoadError.Remedy {
         case .useHTTP1: "use --http1.1"
         case .giveProxyPassword: "give a user name and password with --proxy-user"
         case .raiseConnectTimeout: "check the address, or raise --connect-timeout"
-        case .raiseTimeout: "raise --max-time (in stdio timeoutMs), or try again"
-        case .sendRepeatableBody: "send a regular file, or name the URL that it leads to"
+        case .raiseTimeout: "raise --max-time (in stdio timeoutMs), or run the command again"
+        case .sendRepeatableBody: "send a regular file, or use the URL to which the redirect leads"
         case .nameProxy: "name a proxy with --proxy"
         case .raiseLimit: "the command has no option for this limit, so the server has to send less"
-        case .raiseDecodingLimit: "'portolan get --coded' writes the body without decoding it"
-        case .openMoreConnections: "load fewer at a time"
-        case .shareNoConnection: "use --http1.1, or load fewer at a time"
+        case .raiseDecodingLimit: "'portolan get --raw' writes the body without decoding it"
+        case .openMoreConnections: "load fewer URLs at the same time"
+        case .shareNoConnection: "use --http1.1, or load fewer URLs at the same time"
         }
     }
 }

@@ -10,12 +10,12 @@ import CPortolanLinux
 
 /// The metadata of a file: owner, group, permissions, access control list and extended attributes.
 ///
-/// A file that replaces another one gets its metadata, so that nobody gains access through the replacement.
-struct FileTraits {
+/// A file that replaces another file gets the metadata of that file, so that no other user gains access.
+struct FileMetadata {
     private struct Attribute {
         /// Includes the final NUL.
         let name: [CChar]
-        /// `nil` if it is not readable.
+        /// `nil` if the user cannot read the value.
         let value: [UInt8]?
 
         var text: String { String(decoding: name.dropLast().lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self) }
@@ -23,11 +23,12 @@ struct FileTraits {
 
     private static let accessList = "system.posix_acl_access"
     private static let capabilities = "security.capability"
-    /// These attributes describe the old contents: kernel signatures, and the validator of an unfinished part.
-    private static let ofContents = ["security.ima", "security.evm", FileSystem.continuationAttribute]
+    /// The attributes that describe the old contents: signatures of the kernel, and the validator of an incomplete
+    /// file.
+    private static let contentAttributes = ["security.ima", "security.evm", FileSystem.continuationAttribute]
 
     /// The number of hard links.
-    let nameCount: Int
+    let hardLinkCount: Int
     private let owner: uid_t
     private let group: gid_t
     private let permissions: mode_t
@@ -37,7 +38,7 @@ struct FileTraits {
     init(ofFileAt path: String) throws(SystemError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
-        nameCount = Int(information.st_nlink)
+        hardLinkCount = Int(information.st_nlink)
         (owner, group, permissions) = (information.st_uid, information.st_gid, information.st_mode & 0o7777)
         attributes = Self.names(at: path).map { name in Attribute(name: name, value: Self.value(of: name, at: path)) }
     }
@@ -61,47 +62,47 @@ struct FileTraits {
         return count >= 0 ? Array(value[..<count]) : nil
     }
 
-    /// Applies the metadata to a new file. Its contents must be complete, because a later write would clear the setuid
+    /// Applies the metadata to a new file. The contents must be complete, because a later write would clear the setuid
     /// bit.
     ///
-    /// Under another owner or group, the setuid, setgid and sticky bits would have another meaning, so they are
-    /// dropped. Another group gets at most the permissions that others have. Capabilities belong to the old contents
-    /// and are dropped; write(2) clears them too.
+    /// If the owner or the group cannot be kept, the setuid, setgid and sticky bits are dropped, because they would
+    /// have another meaning. Another group gets at most the permissions of all other users. Capabilities are dropped,
+    /// because they belong to the old contents; write(2) clears them, too.
     ///
-    /// - Parameter isPrivate: whether only the owner may access the new file: permissions 0600 and no access control
+    /// - Parameter isPrivate: whether only the owner can access the new file: permissions 0600, and no access control
     ///   list.
     /// - Returns: Descriptions of the metadata that could not be applied.
-    func give(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
-        var lost: [String] = []
+    func apply(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
+        var lostProperties: [String] = []
         var permissions = isPrivate ? 0o600 : permissions
         let kept = FileSystem.setOwner(owner, group, of: file)
-        if !kept.owner { lost.append("owner \(owner)") }
+        if !kept.owner { lostProperties.append("owner \(owner)") }
         if !kept.group {
-            lost.append("group \(group)")
+            lostProperties.append("group \(group)")
             permissions &= ~0o070 | (permissions & 0o007) << 3
         }
         if !(kept.owner && kept.group), permissions & 0o7000 != 0 {
-            lost.append("the permission bits 0\(String(permissions & 0o7000, radix: 8))")
+            lostProperties.append("the permission bits 0\(String(permissions & 0o7000, radix: 8))")
             permissions &= 0o777
         }
-        // The list from the folder's default ACL does not come from the old file.
+        // The new file has the default list of the folder, and not the list of the old file.
         try FileSystem.removeAttribute(Self.accessList, of: file)
-        for attribute in attributes where !Self.ofContents.contains(attribute.text) {
+        for attribute in attributes where !Self.contentAttributes.contains(attribute.text) {
             let isAccessList = attribute.text == Self.accessList
             if isAccessList, isPrivate { continue }
-            // The entry for the owning group would apply to another group.
+            // With another group, the list's entry for the owning group would apply to that group.
             if attribute.text != Self.capabilities, !isAccessList || kept.group, Self.set(attribute, of: file) { continue }
-            lost.append(isAccessList ? "the access control list" : "the attribute '\(attribute.text)'")
+            lostProperties.append(isAccessList ? "the access control list" : "the attribute '\(attribute.text)'")
             // With an access control list, these bits are its mask and not the group's permissions. acl(5)
             if isAccessList { permissions &= ~0o070 }
         }
         // Last, because a change of the owner clears the setuid bit.
         try FileSystem.setMode(permissions, of: file)
-        return lost
+        return lostProperties
     }
 
-    /// Sets an attribute with fsetxattr(2), unless it has the value already. Some attributes, such as an SELinux label,
-    /// may be readable but not writable.
+    /// Sets an attribute with fsetxattr(2), unless it already has the value: the user can read some attributes, such as
+    /// an SELinux label, but not write them.
     private static func set(_ attribute: Attribute, of file: Descriptor) -> Bool {
         guard let value = attribute.value else { return false }
         var present = [UInt8](repeating: 0, count: value.count + 1)
