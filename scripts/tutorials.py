@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does what the tutorials say, each in an empty folder, and compares what the commands print.
+"""Follows each tutorial in an empty folder, and compares the output and the exit statuses of the commands with the page.
 
     scripts/tutorials.py swift|portolan FOLDER [PAGE…]
 
 Every fenced block of a page must be one of these:
-- a file: the line before it is `PATH`: and the block is its contents;
-- a change: "In `PATH`, replace", a block with the old text, "by", a block with the new text;
-- a console: commands after "$ ", each with the output that follows it. "…" alone stands for any lines, within a line for any text.
+- a file: the line before the block is "`PATH`:", and the block is the contents of the file;
+- a change of a file: the line "In `PATH`, replace", a block with the old text, the line "by", and a block with the new text;
+- a console: commands after "$ ", each followed by its output. A line "…" means any lines, and "…" within a line means any text.
 
 A command must succeed. Where it fails, the next command is "echo $?", and its output is the exit status.
 
-`swift` runs only the commands that begin with "swift", in a package that depends on $PORTOLAN_URL, from version
-$PORTOLAN_VERSION, and builds in $SCRATCH. `portolan` runs the others, with the command $PORTOLAN.
+With `swift`, the script runs only the commands that begin with "swift". The package of the tutorial then depends on $PORTOLAN_URL, from version
+$PORTOLAN_VERSION, and is built in $SCRATCH. With `portolan`, the script runs all other commands, with the program $PORTOLAN.
 """
 import os, re, shutil, subprocess, sys
 
@@ -42,7 +42,7 @@ def blocks(text):
 
 
 def matches(expected, printed):
-    """Whether the printed lines are the expected ones."""
+    """Returns whether the printed lines match the expected ones."""
     if not expected:
         return not printed
     if expected[0] == "…":
@@ -92,7 +92,7 @@ def console(text, folder, wanted, line):
 
 
 def follow(page, folder, wanted):
-    """Does what the page says; returns how many commands ran."""
+    """Follows the page, and returns the number of commands that ran."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     count, change = 0, None
@@ -103,7 +103,7 @@ def follow(page, folder, wanted):
                 raise Problem(f"line {line}: the block after `replace` must follow 'by'")
             place, old = change
             change = None
-            # A command that makes the file may belong to the other run.
+            # The command that creates the file can belong to the other run.
             if wanted == "portolan" or os.path.exists(place):
                 contents = open(place).read()
                 if contents.count(old) != 1:
@@ -123,7 +123,7 @@ def follow(page, folder, wanted):
                 text = text.replace(path, f'.package(url: "{os.environ["PORTOLAN_URL"]}", from: "{os.environ["PORTOLAN_VERSION"]}")')
             open(place, "w").write(text)
         else:
-            raise Problem(f"line {line}: this block is no file, no change and no console")
+            raise Problem(f"line {line}: this block is not a file, a change or a console")
     return count
 
 
