@@ -24,11 +24,12 @@ public struct RequestTimings: Hashable, Sendable {
     public private(set) var connecting: Duration?
     /// The TLS handshake, including the set-up of a proxy's tunnel before it.
     public private(set) var securing: Duration?
-    /// Until the last byte of the request was passed to the system.
+    /// Until the last byte of the request was passed to the system; until the first byte of the response if the whole
+    /// request was never sent.
     public private(set) var sending: Duration?
     /// From there to the first byte of a response; zero if that came before the whole request was sent.
     public private(set) var awaitingResponse: Duration?
-    /// From there to the end.
+    /// From there to the end. If the response began before the whole request was sent, the time after both.
     public private(set) var receiving: Duration?
     /// The report of the transfer; `nil` if the load ended before the response did, or if no connection could be made.
     public let report: TransferReport?
@@ -78,7 +79,10 @@ extension RequestTimings {
             case .requestSent:
                 sending = step.time - ready
                 sent = step.time
+                // After an early response, or a 100: the rest of the request was sent later.
+                if answered != nil { answered = step.time }
             case .firstByte:
+                if sent == nil { sending = step.time - ready }
                 awaitingResponse = sent.map { step.time - $0 } ?? .zero
                 answered = step.time
             }

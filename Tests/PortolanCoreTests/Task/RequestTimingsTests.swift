@@ -80,7 +80,13 @@ import Testing
         let metrics = Self.metrics([
             .step(.connected, 1), .step(.firstByte, 3), .step(.requestSent, 6), .transfer(8),
         ])
-        #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 5 8"])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 2 8"])
+    }
+
+    /// The phases follow each other, also if the server refused the body and the rest of it was never sent.
+    @Test func requestThatIsNotSentCompletelyEndsWithTheFirstByteOfTheResponse() {
+        let metrics = Self.metrics([.step(.connected, 1), .step(.firstByte, 3), .transfer(8)])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 2 0 5 8"])
     }
 
     @Test func interruptedRequestHasNoReport() {
@@ -113,7 +119,7 @@ import Testing
 
     @Test func aRunningLoadHasNoEnd() {
         let timings = Self.metrics([.step(.connected, 1), .step(.firstByte, 3)]).timings
-        #expect(timings.map(Self.row) == ["- - 1 - - 0 - -"])
+        #expect(timings.map(Self.row) == ["- - 1 - 2 0 - -"])
     }
 
     @Test func protocolWithoutANetworkHasNoTimings() {
