@@ -42,6 +42,37 @@ import Testing
         #expect(try response(nil, from: large) == "notFound")
     }
 
+    // MARK: The limit of events
+
+    private func record() throws -> ExchangeRecord {
+        ExchangeRecord(Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0), clock: SystemClock.shared)
+    }
+
+    /// Pieces of body beyond the limit are one event, also if the last event before the limit is another one.
+    @Test(arguments: [false, true]) func bodyInManyPiecesIsRecordedCompletely(hasTrailersAtTheLimit: Bool) throws {
+        let record = try record()
+        record.note(.response(Response(url: try URLRecord(parsing: "http://h/"))))
+        for _ in 0..<(Exchange.largestEventCount - 2) { record.note(.data([1], count: 1)) }
+        record.note(hasTrailersAtTheLimit ? .trailers([:]) : .data([1], count: 1))
+        for _ in 0..<1000 { record.note(.data([2, 2], count: 2)) }
+        record.note(.finished)
+        let exchange = try #require(record.exchange)
+        let (bytes, count) = exchange.payload
+        #expect(count == Exchange.largestEventCount - (hasTrailersAtTheLimit ? 2 : 1) + 2000 && bytes.count == count && exchange.gap == nil)
+        #expect(exchange.moments.count <= Exchange.largestEventCount + 2)
+    }
+
+    @Test func loadWithTooManyResponsesIsNotRecorded() throws {
+        let record = try record()
+        let response = Response(url: try URLRecord(parsing: "http://h/"))
+        for _ in 0..<Exchange.largestEventCount {
+            record.note(.response(response))
+            record.note(.data([1], count: 1))
+        }
+        record.note(.finished)
+        #expect(record.exchange == nil)
+    }
+
     // MARK: The limit of a file
 
     private func recording(_ count: Int, bodySize: Int) throws -> Recording {

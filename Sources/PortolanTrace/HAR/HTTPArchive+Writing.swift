@@ -134,26 +134,32 @@ private struct ArchivedTimings {
     private var (send, wait, receive) = (Duration.zero, Duration.zero, Duration.zero)
 
     init(_ exchange: Exchange) {
-        let end = exchange.end.wholeMicroseconds
-        guard let timings = exchange.timings else {
-            wait = end
-            return
+        if let timings = exchange.timings {
+            blocked = timings.waiting?.wholeMicroseconds
+            dns = timings.nameLookUp?.wholeMicroseconds
+            ssl = timings.securing?.wholeMicroseconds
+            if timings.connecting != nil || ssl != nil {
+                connect = ((timings.connecting ?? .zero) + (timings.securing ?? .zero)).wholeMicroseconds
+            }
+            send = (timings.sending ?? .zero).wholeMicroseconds
+            wait = (timings.awaitingResponse ?? .zero).wholeMicroseconds
+            receive = (timings.receiving ?? .zero).wholeMicroseconds
         }
-        blocked = timings.waiting?.wholeMicroseconds
-        dns = timings.nameLookUp?.wholeMicroseconds
-        ssl = timings.securing?.wholeMicroseconds
-        if timings.connecting != nil || ssl != nil {
-            connect = ((timings.connecting ?? .zero) + (timings.securing ?? .zero)).wholeMicroseconds
-        }
-        send = (timings.sending ?? .zero).wholeMicroseconds
-        wait = (timings.awaitingResponse ?? .zero).wholeMicroseconds
-        receive = (timings.receiving ?? .zero).wholeMicroseconds
-        let rest = end - total
-        guard rest > .zero else { return }
-        switch (timings.sending, timings.awaitingResponse, timings.receiving) {
-        case (.some, nil, _): wait += rest
-        case (.some, .some, nil): receive += rest
-        default: blocked = (blocked ?? .zero) + rest
+        let rest = exchange.end.wholeMicroseconds - total
+        if rest > .zero { add(rest, to: exchange.unfinishedPhase) }
+    }
+
+    private mutating func add(_ time: Duration, to phase: TransferPhase) {
+        switch phase {
+        case .queue: blocked = (blocked ?? .zero) + time
+        case .name: dns = (dns ?? .zero) + time
+        case .connect: connect = (connect ?? .zero) + time
+        case .tls:
+            ssl = (ssl ?? .zero) + time
+            connect = (connect ?? .zero) + time
+        case .send: send += time
+        case .wait: wait += time
+        case .body: receive += time
         }
     }
 

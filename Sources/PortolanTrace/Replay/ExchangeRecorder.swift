@@ -45,13 +45,15 @@ final class ExchangeRecord: Sendable {
         let time = clock.now - start
         state.withLock { state in
             if state.isStopped { return }
-            // Beyond the event limit, further pieces of body are appended to the last one.
-            guard case .data(let kept, let count) = event else { return state.exchange.note(event, at: time) }
-            state.keptBytes += kept.count
-            if state.exchange.moments.count < Exchange.largestEventCount {
-                state.exchange.note(event, at: time)
-            } else {
-                state.exchange.lengthen(by: kept, count)
+            if case .data(let kept, _) = event { state.keptBytes += kept.count }
+            guard state.exchange.moments.count >= Exchange.largestEventCount else { return state.exchange.note(event, at: time) }
+            switch event {
+            case .data(let kept, let count): state.exchange.appendToLastData(kept, count: count, at: time)
+            case .redirect, .trailers, .finished, .failed, .brokenOff: state.exchange.note(event, at: time)
+            case .interim, .response:
+                // For example the parts of an endless multipart response.
+                state.exchange.note(.brokenOff("it has more than \(Exchange.largestEventCount) events"), at: time)
+                state.isStopped = true
             }
         }
     }
@@ -63,10 +65,14 @@ final class ExchangeRecord: Sendable {
 }
 
 extension Exchange {
-    fileprivate mutating func lengthen(by bytes: [UInt8], _ count: Int) {
-        guard case .data(var kept, let sum)? = moments.last?.event, let time = moments.popLast()?.time else { return }
+    /// Appends body bytes to the last event if that is a piece of body, so that the number of events has a limit.
+    /// Otherwise adds an event.
+    fileprivate mutating func appendToLastData(_ bytes: [UInt8], count: Int, at time: Duration) {
+        guard case .data(var kept, let sum)? = moments.last?.event, let first = moments.popLast()?.time else {
+            return note(.data(bytes, count: count), at: time)
+        }
         kept += bytes
-        note(.data(kept, count: sum + count), at: time)
+        note(.data(kept, count: sum + count), at: first)
     }
 }
 

@@ -24,7 +24,8 @@ final class TraceFile: Sendable {
 
     /// Makes the recorder for the next load.
     func recorder() -> TraceRecorder {
-        let recorder = TraceRecorder(began: Date().timeIntervalSince1970)
+        // The page shows the sizes of bodies, and no bytes.
+        let recorder = TraceRecorder(began: Date().timeIntervalSince1970, keepsBodies: format != .html)
         recorders.withLock { $0.append(recorder) }
         return recorder
     }
@@ -72,7 +73,7 @@ final class TraceFile: Sendable {
 final class TraceRecorder: LoadObserver {
     private let state: Mutex<TracedLoad>
 
-    fileprivate init(began: Double) { state = Mutex(TracedLoad(began: began)) }
+    fileprivate init(began: Double, keepsBodies: Bool) { state = Mutex(TracedLoad(began: began, keepsBodies: keepsBodies)) }
 
     var load: TracedLoad { state.withLock(\.self) }
 

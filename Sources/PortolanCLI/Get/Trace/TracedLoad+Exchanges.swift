@@ -75,7 +75,7 @@ extension TracedLoad {
 
     private func exchange(_ request: Request, at time: Duration) -> Exchange {
         var exchange = Exchange(request, began: began + time / .seconds(1))
-        if request.body != nil { exchange.note(sent: BodyCollector.contents(of: request.body)) }
+        if keepsBodies, request.body != nil { exchange.note(sent: BodyCollector.contents(of: request.body)) }
         return exchange
     }
 

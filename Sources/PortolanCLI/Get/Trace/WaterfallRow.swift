@@ -22,10 +22,11 @@ struct WaterfallRow: Sendable {
     /// Relative to the start of the page's first load.
     var start: Duration
     var bars: [Bar] = []
-    /// For example `200`, `302`, `failed`, `incomplete`.
+    /// For example `200`, `302`, `failed`, `incomplete`. `finished` for a nested load, whose status is unknown.
     var status: String?
-    var isFailure = false
-    /// The message of a failure, or what became of the request, for example `The request was sent again.`
+    /// The message of the error, or the reason why the end was not recorded; `nil` without a failure.
+    var failure: String?
+    /// What became of the request, for example `The request was sent again.`
     var note: String?
     var mimeType: String?
     /// By its ALPN identifier, for example `h2`.
@@ -54,6 +55,7 @@ struct WaterfallRow: Sendable {
 
     var end: Duration { bars.last.map { $0.start + $0.length } ?? start }
     var time: Duration { end - start }
+    var isFailure: Bool { failure != nil }
 }
 
 extension WaterfallRow {
@@ -74,6 +76,7 @@ extension WaterfallRow {
             exchange.wasRepeated
             ? "The request was sent again after this response." : exchange.redirect.map { "Redirect to \($0.redacted)" }
         var fold = EventFold()
+        var hasEnded = false
         for moment in exchange.moments {
             switch moment.event {
             case .interim(let response):
@@ -89,13 +92,16 @@ extension WaterfallRow {
             case .trailers(let fields):
                 heads.append(Head(title: "Trailers", fields: FieldList(fields).pairs))
                 fold.add("trailers", at: moment.time)
-            case .finished: fold.add("finished", at: moment.time)
+            case .finished:
+                hasEnded = true
+                fold.add("finished", at: moment.time)
             case .failed(let error):
-                (isFailure, note) = (true, error.description)
+                (failure, hasEnded) = (error.description, true)
                 status = status ?? "failed"
                 fold.add("failed: \(error.name)", at: moment.time)
+            case .brokenOff(let reason) where hasEnded: note = "The record of this request is incomplete: \(reason)"
             case .brokenOff(let reason):
-                (isFailure, note) = (true, reason)
+                failure = reason
                 status = status ?? "incomplete"
                 fold.add("not recorded to its end", at: moment.time)
             }
@@ -115,7 +121,8 @@ extension WaterfallRow {
         bars = [Bar(phase: .nested, start: start, length: max(.zero, (end ?? start) - start))]
         bodyBytes = bytes
         connection = handler.map { "nested load, handler \($0)" } ?? "nested load, no handler"
-        if let error { (status, isFailure, note) = ("failed", true, error.description) }
+        status = error != nil ? "failed" : end != nil ? "finished" : "incomplete"
+        failure = error?.description
         if end == nil { note = "The end of this load was not recorded." }
     }
 
@@ -131,7 +138,7 @@ extension WaterfallRow {
         let end = start + exchange.end
         guard let timings = exchange.timings else {
             let response = exchange.moments.first { if case .response = $0.event { true } else { false } }?.time
-            add(.wait, response ?? exchange.end)
+            add(response == nil ? Phase(exchange.unfinishedPhase) : .wait, response ?? exchange.end)
             if response != nil { add(.body, end - time) }
             return bars
         }
@@ -142,10 +149,8 @@ extension WaterfallRow {
         add(.send, timings.sending)
         add(.wait, timings.awaitingResponse)
         add(.body, timings.receiving)
-        // A load that ended within a phase: the rest belongs to the phase that follows the last complete one.
-        if timings.receiving == nil, end > time {
-            add(timings.awaitingResponse != nil ? .body : timings.sending != nil ? .wait : .queue, end - time)
-        }
+        // The load ended within a phase.
+        if timings.receiving == nil, end > time { add(Phase(exchange.unfinishedPhase), end - time) }
         return bars
     }
 
@@ -196,5 +201,20 @@ private struct EventFold {
         var fold = self
         fold.close()
         return fold.closed
+    }
+}
+
+extension WaterfallRow.Phase {
+    fileprivate init(_ phase: TransferPhase) {
+        self =
+            switch phase {
+            case .queue: .queue
+            case .name: .name
+            case .connect: .connect
+            case .tls: .tls
+            case .send: .send
+            case .wait: .wait
+            case .body: .body
+            }
     }
 }
