@@ -26,6 +26,9 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "List the checks with their levels and rules, and run none.")
     var list = false
 
+    @Option(help: ArgumentHelp("Explain these rules: IDs or categories, separated by commas. Run no check.", valueName: "ids"))
+    var explain: String?
+
     @Option(help: ArgumentHelp("Run the checks up to this level, 1 to 5.", valueName: "number"))
     var level = 3
 
@@ -84,13 +87,16 @@ struct CheckCommand: ParsableCommand {
         if isJSON, format != .text, format != .json {
             throw ValidationError("--json and --format \(format) are two formats; leave out one")
         }
-        if plugin == nil, !list { throw ValidationError("name a plugin, or list the checks with --list") }
+        if plugin == nil, !list, explain == nil {
+            throw ValidationError("name a plugin, list the checks with --list, or explain a rule with --explain")
+        }
     }
 
     private var chosenFormat: Format { isJSON ? .json : format }
 
     func run() throws {
         SignalHandler.ignoreClosedPipes()
+        if let explain { return try RuleExplanation.write(try namedRules(explain), asJSON: chosenFormat == .json) }
         let checks = try chosenChecks()
         guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
         let folder = try runFolder()
@@ -165,9 +171,20 @@ struct CheckCommand: ParsableCommand {
         return checks
     }
 
+    private func namedRules(_ ids: String) throws -> [ConformanceRule] {
+        let words = Self.words(of: ids)
+        for word in words where !RuleCatalogue.rules.contains(where: { $0.id == word || $0.category == word }) {
+            throw ValidationError("--explain: there is no rule or category '\(word)'; see 'portolan check --list'")
+        }
+        guard !words.isEmpty else { throw ValidationError("--explain names no rule; see 'portolan check --list'") }
+        return RuleCatalogue.rules.filter { words.contains($0.id) || words.contains($0.category) }
+    }
+
+    private static func words(of ids: String) -> [String] { ids.split { $0 == "," || $0 == " " }.map { $0.uppercased() } }
+
     private func namedChecks() throws -> [ConformanceCheck] {
         guard let filter else { return ConformanceCheck.all(level: list ? 5 : level) }
-        let words = filter.split { $0 == "," || $0 == " " }.map { $0.uppercased() }
+        let words = Self.words(of: filter)
         for word in words where !ConformanceCheck.all.contains(where: { $0.id == word || $0.rule.category == word }) {
             guard word.prefix(while: { $0 != "-" }) != "MEM" else {
                 throw ValidationError(
