@@ -75,6 +75,35 @@ import Testing
         }
     }
 
+    /// A finding has the code's name and the message of the error, on one line.
+    @Test func findingHasTheMessageOfTheError() throws {
+        let result = try runner(of: #"{"url": "stub://long", "length": 12}"#).result(of: try #require(ConformanceCheck.named("BODY-01")))
+        let detail = try #require(result.findings.first?.detail)
+        #expect(detail.contains("gave an error (notFound: 'nothing is at 'stub://long'") && detail.contains("\\u{1b}"), "\(detail)")
+        #expect(!detail.contains("\n") && detail.count < 500, "\(detail.count)")
+    }
+
+    /// A check does not wait for a load that hung in an earlier check, and only LIFE-02 fails.
+    @Test func loadThatHungIsNotWaitedForAgain() throws {
+        var runner = try runner(.hasNoEnd)
+        runner.timeLimit = .seconds(2)
+        let (first, second) = (try #require(ConformanceCheck.named("BODY-01")), try #require(ConformanceCheck.named("BODY-09")))
+        let result = runner.result(of: first)
+        #expect(result.verdict == .skipped && result.note?.contains("did not end within 500.0 ms (LIFE-02)") == true, "\(result)")
+        runner.hungLoads = result.hungLoads
+        runner.timeLimit = .seconds(120)
+        let start = MonotonicTime.now
+        let later = runner.result(of: second)
+        #expect(later.verdict == .skipped && later.note == "stub://text did not end in an earlier check; LIFE-02 reports it", "\(later)")
+        #expect(MonotonicTime.now - start < .seconds(10))
+        runner.timeLimit = .seconds(2)
+        let owner = runner.result(of: try #require(ConformanceCheck.named("LIFE-02")))
+        #expect(owner.verdict == .failed && owner.findings.count == 1, "\(owner)")
+        // A load that ends is not avoided.
+        let usual = try self.runner(nil).result(of: first)
+        #expect(usual.hungLoads == HungLoads() && usual.verdict == .passed)
+    }
+
     @Test func nestedLoadsUseTheRunnersLoader() throws {
         let check = try #require(ConformanceCheck.named("BODY-01"))
         let passed = try runner(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
@@ -203,6 +232,10 @@ private final class StubLoad: ProtocolLoad {
         if state.withLock(\.isStopped), flaw != .ignoresStopped { return }
         guard request.url[.host] == "text" else {
             let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
+            if request.url[.host] == "long" {
+                let message = "nothing is at '\(url)'\u{1B}[2J\n" + String(repeating: "x", count: 3000)
+                return client.didFail(with: LoadError(.notFound, message: message))
+            }
             return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
         }
         if flaw == .deliversDataFirst { guard canContinue(deliver("!")) else { return } }

@@ -43,6 +43,12 @@ struct ClientScript: Sendable {
     /// Called on the plugin's thread while an event is being delivered.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
 
+    /// Whether the client stops, pauses and delays nothing, so that a load has no reason not to end.
+    var isUndisturbed: Bool {
+        takesRedirects && bodySource == .ready && readTime == .zero && stopsAt == nil && pauses == .none && !wakesInPause && !resumesUnasked
+            && decision == .atOnce && inner == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
+    }
+
     enum Pauses: Hashable, Sendable {
         case none, first, each
         /// The first delivery of body bytes.

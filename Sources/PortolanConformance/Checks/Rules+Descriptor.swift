@@ -72,9 +72,11 @@ extension RuleCatalogue {
             }
             let plugin: DescribedPlugin
             do throws(CheckSkipped) { plugin = try unsafe DescribedPlugin(pointer) } catch {
-                return context.fail("the descriptor is NULL, can't be read, or is smaller than in version 1")
+                return context.fail(
+                    "the descriptor is NULL, can't be read, or is smaller than in version 1",
+                    remedy: "Return a portolan_plugin whose size is sizeof(portolan_plugin), with static storage.")
             }
-            context.fail(plugin.flaws)
+            for flaw in plugin.flaws { context.fail(flaw.detail, remedy: flaw.remedy) }
             guard plugin.flaws.isEmpty else { return }
             // Borrowed structs end at the end of a page, so that a read beyond them crashes this process.
             context.argumentMemory = .flush

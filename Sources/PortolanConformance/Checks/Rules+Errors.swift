@@ -30,8 +30,9 @@ extension RuleCatalogue {
                         "'\(load.url)' should fail with \(stated), but \(last.didFinish ? "finished" : "gave no readable error")")
                     continue
                 }
-                let name = error.domain.text.map { "\($0):\(error.code)" } ?? LoadError.Code(rawValue: error.code).description
-                if name != stated { context.fail("'\(load.url)' should fail with \(stated), but failed with \(name)") }
+                if error.codeName != stated {
+                    context.fail("'\(load.url)' should fail with \(stated), but gave \(LoadResult(last).phrase)")
+                }
             }
             instance.end()
         },

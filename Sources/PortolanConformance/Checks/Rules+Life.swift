@@ -35,6 +35,7 @@ extension RuleCatalogue {
                 let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try made.start()
                 if context.settled(made, within: context.patience) == nil {
+                    context.hungLoads.insert(load.url, of: context.target.loads)
                     context.fail("'\(load.url)' did not end within \(ValueFormatting.time(context.patience)): \(made.record.summary)")
                 }
             }

@@ -62,7 +62,9 @@ extension RuleCatalogue {
             because: "A wrong signature overwrites memory.",
             remedy: "Compare the binding with the library's header."
         ) { context throws(CheckSkipped) in
-            if let problem = context.target.problem, problem.rule == .bindingIsSound { return context.fail(problem.place + problem.detail) }
+            if let problem = context.target.problem, problem.rule == .bindingIsSound {
+                return context.fail(problem.place + problem.detail, remedy: "Correct this place in the manifest.")
+            }
             guard try context.manifest().manifest.bindsLibrary else {
                 throw CheckSkipped("it does not apply: the manifest binds no library")
             }

@@ -82,9 +82,12 @@ extension CheckContext {
 
     /// A load of `request` that is made and not started.
     ///
-    /// - Throws: Also if the check's time is over (``keepsTime()``).
+    /// - Throws: Also if the check's time is over (``keepsTime()``), or if a load of this URL hung before.
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
         try keepsTime()
+        if hungLoads.contains(request.url.description, of: target.loads) {
+            throw CheckSkipped("\(request.url.shortDescription) did not end in an earlier check; LIFE-02 reports it")
+        }
         let lent = try RequestImage(request, instance.argumentMemory)
         guard let handler = handler(for: lent, of: instance) else {
             instance.keep(lent)
@@ -100,10 +103,14 @@ extension CheckContext {
         _ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
     ) throws(CheckSkipped) -> LoadRecord {
         let load = try make(request, of: instance, script)
+        let isUsualTime = limit == nil
         let limit = limit ?? patience
         try load.start()
         guard load.waitUntilIdle(limit) else {
             areAllIdle = false
+            if isUsualTime, script.isUndisturbed, request.method == .get, request.body == nil {
+                hungLoads.insert(request.url.description, of: target.loads)
+            }
             throw CheckSkipped(
                 "\(request.url.shortDescription) did not end within \(ValueFormatting.time(limit)) (LIFE-02): \(load.record.summary)")
         }

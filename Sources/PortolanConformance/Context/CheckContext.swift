@@ -32,6 +32,8 @@ final class CheckContext {
     /// The last calls before the first finding that is a failure, oldest first. Later calls do not belong to the
     /// finding.
     private(set) var lastEvents: [String]?
+    /// The loads that did not end undisturbed, in this check or an earlier one.
+    var hungLoads = HungLoads()
     /// Whether every load became idle. An instance with a load that is not idle cannot be ended.
     var areAllIdle = true
 
@@ -52,7 +54,8 @@ final class CheckContext {
     /// The folder for the runner's temporary files.
     var temporaryFolder: String { instanceContext.folder }
 
-    func fail(_ detail: String) { note(.failure, detail) }
+    /// - Parameter remedy: How to repair what the finding shows; `nil` if the rule's remedy fits.
+    func fail(_ detail: String, remedy: String? = nil) { note(.failure, detail, remedy) }
     func warn(_ detail: String) { note(.warning, detail) }
 
     /// Adds one failure for each of `details`.
@@ -60,9 +63,9 @@ final class CheckContext {
         for detail in details { fail(detail) }
     }
 
-    private func note(_ weight: Finding.Weight, _ detail: String) {
+    private func note(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil) {
         guard findings.count < Self.largestCount else { return }
-        let finding = Finding(weight, Text.oneLine(detail, limit: 1000))
+        let finding = Finding(weight, Text.oneLine(detail, limit: 1000), remedy: remedy)
         guard !findings.contains(finding) else { return }
         if weight == .failure, lastEvents == nil { lastEvents = instanceContext.callLog.lines }
         findings.append(finding)
@@ -121,7 +124,7 @@ final class CheckContext {
     /// The plugin, with complete structures.
     func plugin() throws(CheckSkipped) -> DescribedPlugin {
         let plugin = try description()
-        if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not complete (DESC-05): \(flaw)") }
+        if let flaw = plugin.flaws.first { throw CheckSkipped("the plugin's structures are not complete (DESC-05): \(flaw.detail)") }
         return plugin
     }
 

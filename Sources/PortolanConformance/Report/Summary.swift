@@ -39,10 +39,13 @@ public struct Summary: Sendable {
     }
 
     /// One line for each cause, for example `57 checks ended in the same way: it crashed in run (tide.c:13); fix that
-    /// first, then check again`.
+    /// first, then check again: DESC-05, REG-04, REG-05 and 54 others`.
     public var causeLines: [String] {
-        causes.map {
-            "\(ValueFormatting.count($0.ids.count, "check")) ended in the same way: \($0.phrase); fix that first, then check again"
+        causes.map { cause in
+            let rest = cause.ids.count - 3
+            return
+                "\(ValueFormatting.count(cause.ids.count, "check")) ended in the same way: \(cause.phrase); fix that first, then check again: "
+                + cause.ids.prefix(3).joined(separator: ", ") + (rest > 0 ? " and \(ValueFormatting.count(rest, "other"))" : "")
         }
     }
 

@@ -6,8 +6,8 @@ public struct TextReport: Sendable {
     private let command: String
     /// Whether checks that passed or were skipped are listed, too.
     private let isVerbose: Bool
-    /// The first check that each cause ended. Other checks with the same cause take one line.
-    private var firsts: [CrashSignature: String] = [:]
+    /// The causes that ended a check before. Further checks with the same cause have no lines; the summary names them.
+    private var reportedCauses: Set<CrashSignature> = []
     /// Whether `--sanitizer` could find more.
     private let hasSanitizer: Bool
 
@@ -24,11 +24,9 @@ public struct TextReport: Sendable {
         guard isVerbose || (result.verdict != .passed && result.verdict != .skipped) else { return [] }
         let rule = result.rule
         let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
-        if let cause = result.cause {
-            if let first = firsts[cause], !isVerbose { return ["\(head)same as \(first): \(cause.phrase)"] }
-            firsts[cause] = firsts[cause] ?? rule.id
-        }
-        var lines = [head + rule.sentence]
+        if let cause = result.cause, !reportedCauses.insert(cause).inserted, !isVerbose { return [] }
+        // A crash or a hang need not violate the rule of the check.
+        var lines = result.cause.map { [head + $0.phrase, "         during the check: \(rule.sentence)"] } ?? [head + rule.sentence]
         if let note = result.note { lines.append("         \(note)") }
         guard result.verdict != .passed, result.verdict != .skipped else { return lines }
         lines += result.findings.flatMap(self.lines)

@@ -16,10 +16,12 @@ extension CheckResult {
             bytes += text.utf8
         }
         if let note { add(note) }
+        bytes += hungLoads.bytes
         add(findings.count)
         for finding in findings {
             bytes.append(finding.weight == .failure ? Self.failureMark : Self.warningMark)
             add(finding.detail)
+            add(finding.remedy ?? "")
         }
         add(lastEvents.count)
         for line in lastEvents { add(line) }
@@ -48,10 +50,13 @@ extension CheckResult {
             guard let phrase = text() else { return nil }
             note = phrase
         }
+        guard let hungLoads = HungLoads(rest.prefix(HungLoads.size)) else { return nil }
+        rest = rest.dropFirst(HungLoads.size)
         guard let count = number(), count <= bytes.count else { return nil }
         for _ in 0..<count {
-            guard let mark = rest.popFirst(), mark == Self.failureMark || mark == Self.warningMark, let detail = text() else { return nil }
-            findings.append(Finding(mark == Self.failureMark ? .failure : .warning, detail))
+            guard let mark = rest.popFirst(), mark == Self.failureMark || mark == Self.warningMark, let detail = text(), let remedy = text()
+            else { return nil }
+            findings.append(Finding(mark == Self.failureMark ? .failure : .warning, detail, remedy: remedy.isEmpty ? nil : remedy))
         }
         guard let lineCount = number(), lineCount <= bytes.count else { return nil }
         for _ in 0..<lineCount {
@@ -62,7 +67,7 @@ extension CheckResult {
             rest.count == 1, rest.first == Self.end, head.lack == nil || note != nil
         else { return nil }
         self.init(rule, .of(findings, rule, isUnjudged: note != nil), findings: findings, note: note)
-        (lastEvents, hasLeftOpen, lack) = (events, head.hasLeftOpen, head.lack)
+        (lastEvents, hasLeftOpen, lack, self.hungLoads) = (events, head.hasLeftOpen, head.lack, hungLoads)
     }
 
     private static func head(_ bytes: ArraySlice<UInt8>) -> (hasLeftOpen: Bool, lack: Lack?, hasNote: Bool)? {

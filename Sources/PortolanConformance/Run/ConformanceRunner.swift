@@ -14,6 +14,9 @@ public struct ConformanceRunner: Sendable {
     /// The time after which a check counts as hung. A load in it may take a quarter of that.
     public var timeLimit = Duration.seconds(20)
 
+    /// The loads that hung in earlier checks.
+    var hungLoads = HungLoads()
+
     /// Valgrind's logs; `nil` if this process does not run under Valgrind.
     var memcheck: MemcheckRun?
 
@@ -48,6 +51,8 @@ public struct ConformanceRunner: Sendable {
         if let folder { instanceContext.folder = folder.path }
         instanceContext.isSupervised = isSupervised
         let context = CheckContext(target, on: instanceContext, seed: seed, timeLimit: timeLimit)
+        // LIFE-02 itself is about loads that do not end.
+        if check.id != "LIFE-02" { context.hungLoads = hungLoads }
         let start = MonotonicTime.now
         var problem: CheckSkipped?
         do throws(CheckSkipped) {
@@ -59,6 +64,8 @@ public struct ConformanceRunner: Sendable {
         var result = CheckResult(check.rule, verdict, findings: context.findings, note: problem?.reason)
         if problem?.isLack == true { result.lack = .later }
         result.duration = MonotonicTime.now - start
+        // A load that hangs because the system refuses a resource ends otherwise.
+        if check.rule.category != "FAULT" { result.hungLoads = context.hungLoads }
         result.hasLeftOpen = !instanceContext.open.isZero
         if result.verdict == .failed { result.lastEvents = context.lastEvents ?? [] }
         return result

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
 import FoundationEssentials
 import PortolanCore
 
@@ -85,6 +86,7 @@ struct StackNames {
 
     /// - Parameter place: For example `/home/a/tide.c:42 (discriminator 2)`, or `??:0`.
     private static func frame(_ function: String, _ place: Substring, _ object: String) -> StackFrame {
+        let function = swiftName(of: function)
         let end = place.hasSuffix(")") ? place.ranges(of: " (discriminator ").last?.lowerBound : nil
         let place = place[..<(end ?? place.endIndex)]
         guard let colon = place.lastIndex(of: ":"), place[..<colon] != "??" else {
@@ -92,6 +94,15 @@ struct StackNames {
         }
         let (file, line) = (LibraryPath.name(of: String(place[..<colon])), Int(place[place.index(after: colon)...]))
         return StackFrame(object: object, function: function, file: file, line: line)
+    }
+
+    /// The readable form of a mangled Swift name. Other names stay: addr2line(1) knows C++, and not Swift.
+    static func swiftName(of name: String) -> String {
+        guard name.hasPrefix("$s") || name.hasPrefix("$S"), let readable = unsafe swift_demangle(name, name.utf8.count, nil, nil, 0) else {
+            return name
+        }
+        defer { unsafe free(readable) }
+        return unsafe String(cString: readable)
     }
 
     /// The output of the program; empty if it cannot be run.

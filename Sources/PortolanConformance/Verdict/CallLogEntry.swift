@@ -25,6 +25,13 @@ struct CallLogEntry: Sendable {
     }
 
     var entered: Substring? { phrase.hasPrefix("→ ") ? phrase.dropFirst(2).prefix { $0 != " " } : nil }
+    /// The direction and the name of the function, without what follows it. At most 32 characters, because the plugin
+    /// may have overwritten the log.
+    var name: String {
+        let parts = phrase.split(separator: " ").prefix(entered == nil && left == nil ? 1 : 2)
+        return String(parts.joined(separator: " ").prefix(32))
+    }
+
     var left: Substring? { phrase.hasPrefix("← ") ? phrase.dropFirst(2) : nil }
 
     /// Where the plugin was after `lines`: ` in stop` for the last function that has not returned, or else

@@ -15,6 +15,8 @@ public struct CheckResult: Hashable, Sendable {
     /// The stack of a crash, innermost first, as far as it is known.
     public internal(set) var stack: [String]
     public internal(set) var duration: Duration
+    /// The loads of the target that did not end although the client did nothing unusual.
+    var hungLoads = HungLoads()
     /// Whether an instance or a load remains that the runner did not end. Memory that it holds is not a leak.
     var hasLeftOpen = false
     /// When the runner itself lacked a system resource, if the check was skipped or crashed for that reason.
@@ -51,12 +53,15 @@ extension CheckResult {
         (verdict, note, lack) = (.failed, nil, nil)
     }
 
-    /// Why the rule matters.
-    var reason: String { verdict == .crashed ? "The plugin would have ended the program that loaded it. \(rule.reason)" : rule.reason }
+    /// Why the result matters. A crash can be unrelated to the rule of the check.
+    var reason: String { verdict == .crashed ? "The plugin would have ended the program that loaded it." : rule.reason }
 
-    /// How to repair the plugin. A crash may be unrelated to the rule of the check.
+    /// How to repair the plugin: the remedies of the findings, and the rule's for findings without one.
     var remedy: String {
-        verdict == .crashed ? "Fix what the stack and the last calls show. If the crash concerns this rule: \(rule.remedy)" : rule.remedy
+        if verdict == .crashed { return "Fix what the stack and the last calls show. If the crash concerns this rule: \(rule.remedy)" }
+        var remedies: [String] = []
+        for remedy in findings.map({ $0.remedy ?? rule.remedy }) where !remedies.contains(remedy) { remedies.append(remedy) }
+        return remedies.isEmpty ? rule.remedy : remedies.joined(separator: " ")
     }
 }
 

@@ -16,9 +16,10 @@ public struct Finding: Hashable, Sendable {
     public internal(set) var stack: [String] = []
     /// The ID of the check that made the observation, if it is not the check of the rule itself.
     public internal(set) var seenIn: String?
+    /// How to repair what the finding shows; `nil` if the rule's ``ConformanceRule/remedy`` fits.
+    public let remedy: String?
 
-    init(_ weight: Weight, _ detail: String) {
-        self.weight = weight
-        self.detail = detail
+    init(_ weight: Weight, _ detail: String, remedy: String? = nil) {
+        (self.weight, self.detail, self.remedy) = (weight, detail, remedy)
     }
 }
