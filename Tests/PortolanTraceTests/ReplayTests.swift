@@ -86,7 +86,7 @@ import Testing
         let posted = try await self.error(try Request("http://h/lost", method: .post), from: loader)
         #expect(posted.message.contains("POST 'http://h/lost'; it has GET 'http://h/lost'"))
         let far = try await self.error(try Request("gopher://x/"), from: loader)
-        #expect(far.message == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded exchanges: 3)")
+        #expect(far.message == "the recording has no response to GET 'gopher://x/' or to a similar request (recorded requests: 3)")
     }
 
     // MARK: The replayed events

@@ -10,7 +10,7 @@ final class ReplayFile: Sendable {
     private let mode: ReplayHandler.Mode
     private let form: Recording.Form
     private let keepsSecrets: Bool
-    /// The number of exchanges that were read from the file.
+    /// The number of transactions that were read from the file.
     private let count: Int
 
     /// - Throws: ``Failure`` if the file is missing in a mode that needs it, is no recording, or must be written and is
@@ -56,7 +56,7 @@ final class ReplayFile: Sendable {
         }
     }
 
-    /// Writes the new exchanges. Without new ones the file stays unchanged; with `record` also if no request got a
+    /// Writes the new transactions. Without new ones the file stays unchanged; with `record` also if no request got a
     /// response, for example without a network.
     func write() throws(Failure) {
         let recording = handler.recording
@@ -73,12 +73,12 @@ final class ReplayFile: Sendable {
         try write(merged(recording))
     }
 
-    /// Adds the new exchanges to the current contents of the file, because another process may have added some in the
-    /// meantime.
+    /// Adds the new transactions to the current contents of the file, because another process may have changed it in
+    /// the meantime.
     private func merged(_ recording: Recording) throws(Failure) -> Recording {
         guard FileSystem.kind(at: path) != nil else { return recording }
         var current = try Self.read(path)
-        current.add(recording.exchanges.dropFirst(count), besidesFirst: count)
+        current.add(recording.transactions.dropFirst(count), besidesFirst: count)
         return current
     }
 

@@ -21,13 +21,13 @@ final class EventLines: LoadObserver {
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {
         var members: JSONValue = ["bytes": .integer(bytes.byteCount)]
         if includesBody {
-            members = EventWords.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, count: bytes.byteCount)
+            members = EventJSON.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, count: bytes.byteCount)
         }
-        try StandardOutput.write(EventWords.line("data", time, members))
+        try StandardOutput.write(EventJSON.line("data", time, members))
     }
 
     static func line(for event: LoadEvent, at time: Duration) -> JSONValue {
-        EventWords.line(name(of: event), time, members(of: event))
+        EventJSON.line(name(of: event), time, members(of: event))
     }
 
     private static func name(of event: LoadEvent) -> String {
@@ -51,8 +51,8 @@ final class EventLines: LoadObserver {
 
     private static func members(of event: LoadEvent) -> JSONValue {
         switch event {
-        case .started(let request, let handler): EventWords.started(request, handler: handler)
-        case .redirected(let request, let response): EventWords.redirect(to: request.url, response)
+        case .started(let request, let handler): EventJSON.started(request, handler: handler)
+        case .redirected(let request, let response): EventJSON.redirect(to: request.url, response)
         case .challenged(let space, let failures, _, let verdict): challenge(space, failures, verdict)
         case .innerBegan(let inner, let handler):
             [
@@ -64,8 +64,8 @@ final class EventLines: LoadObserver {
                 "url": .string(inner.url.redacted), "depth": .integer(inner.depth), "bytes": .integer(bytes),
                 "code": .text(error?.name),
             ]
-        case .interim(let response): EventWords.interim(response)
-        case .response(let response): EventWords.response(response)
+        case .interim(let response): EventJSON.interim(response)
+        case .response(let response): EventJSON.response(response)
         case .trailers(let fields): ["headers": FieldList(fields).json]
         case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
         case .step(let step): ["step": .string("\(step)")]
@@ -75,7 +75,7 @@ final class EventLines: LoadObserver {
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)), "wait": .milliseconds(wait),
                 "rest": .integer(rest),
             ]
-        case .finished(let totals): EventWords.finished(bytes: totals.bytes, redirects: totals.redirects)
+        case .finished(let totals): EventJSON.finished(bytes: totals.bytes, redirects: totals.redirects)
         case .failed(let failure):
             [
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)),

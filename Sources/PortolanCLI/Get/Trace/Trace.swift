@@ -30,27 +30,27 @@ struct TracedLoad: Sendable {
         let kind: TraceEventKind
     }
 
-    private var keptBytes = 0
-    private let largestBody: Int
+    private var recordedByteCount = 0
+    private let maximumBodySize: Int
 
     /// - Parameter keepsBodies: whether the record keeps the bytes of bodies, and not only their number.
     init(began: Double, keepsBodies: Bool = true) {
-        (self.began, largestBody) = (began, keepsBodies ? Exchange.largestBody : 0)
+        (self.began, maximumBodySize) = (began, keepsBodies ? Transaction.maximumBodySize : 0)
     }
 
     /// The number of further body bytes that the record can hold.
-    var room: Int { max(0, largestBody - keptBytes) }
-    var keepsBodies: Bool { largestBody > 0 }
+    var remainingCapacity: Int { max(0, maximumBodySize - recordedByteCount) }
+    var keepsBodies: Bool { maximumBodySize > 0 }
 
-    mutating func note(_ event: LoadEvent, at time: Duration) {
+    mutating func record(_ event: LoadEvent, at time: Duration) {
         append(.event(event), at: time)
     }
 
     /// - Parameters:
     ///   - kept: the bytes to record, at most ``room``.
     ///   - count: the number of received bytes.
-    mutating func note(body kept: [UInt8], of count: Int, at time: Duration) {
-        keptBytes += kept.count
+    mutating func record(body kept: [UInt8], of count: Int, at time: Duration) {
+        recordedByteCount += kept.count
         append(.data(kept: kept, count: count), at: time)
     }
 
@@ -66,14 +66,14 @@ struct TracedLoad: Sendable {
 
     private mutating func append(_ kind: TraceEventKind, at time: Duration) {
         let event = TraceEvent(time: time, kind: kind)
-        guard events.count >= Exchange.largestEventCount else { return events.append(event) }
+        guard events.count >= Transaction.maximumEventCount else { return events.append(event) }
         switch kind {
         case .data(let kept, let count): appendToLastData(kept, count: count, at: time)
         case .event(.finished), .event(.failed): events.append(event)
         case .event(.started), .event(.redirected), .event(.interim), .event(.response), .event(.trailers), .event(.metrics),
             .event(.retrying):
             // A limit, because `--retry` and multipart responses have none.
-            if events.count < Exchange.largestEventCount + Self.extraEventCount { events.append(event) } else { lostEvents += 1 }
+            if events.count < Transaction.maximumEventCount + Self.extraEventCount { events.append(event) } else { lostEvents += 1 }
         case .event(.challenged), .event(.innerBegan), .event(.innerEnded), .event(.sent), .event(.step): lostTransportEvents += 1
         }
     }

@@ -8,7 +8,7 @@ import PortolanTrace
 /// A trace as one self-contained page, like the network panel of a browser: a row for each request and for each nested
 /// load, with bars for its phases on a common time axis. Each row opens to its phases, heads, body and events.
 struct WaterfallPage: Sendable {
-    static let (largestRowCount, largestEventCount, largestValue) = (1000, 200, 2000)
+    static let (largestRowCount, maximumEventCount, largestValue) = (1000, 200, 2000)
 
     let rows: [WaterfallRow]
     /// The number of rows beyond the limit.
@@ -30,15 +30,15 @@ struct WaterfallPage: Sendable {
         var rows: [WaterfallRow] = []
         var (leftOut, requestCount, bodyBytes) = (0, 0, Int64(0))
         for load in trace.loads {
-            let own = load.exchanges.map { WaterfallRow($0.redacted(by: redaction), since: origin) }
+            let own = load.transactions.map { WaterfallRow($0.redacted(by: redaction), since: origin) }
             requestCount += own.count
             for row in own { bodyBytes = bodyBytes.addingSaturated(row.bodyBytes ?? 0) }
             let all = own + Self.nested(in: load.redacted(by: redaction), since: origin)
             // Nested loads follow the request in which they began.
             let sorted = all.enumerated().sorted { ($0.element.start, $0.offset) < ($1.element.start, $1.offset) }.map(\.element)
-            let room = max(0, Self.largestRowCount - rows.count)
-            rows += sorted.prefix(room)
-            leftOut += max(0, sorted.count - room)
+            let remainingCapacity = max(0, Self.largestRowCount - rows.count)
+            rows += sorted.prefix(remainingCapacity)
+            leftOut += max(0, sorted.count - remainingCapacity)
         }
         (self.rows, self.leftOut, began, loadCount) = (rows, leftOut, origin, trace.loads.count)
         (self.requestCount, self.bodyBytes) = (requestCount, bodyBytes)
@@ -156,7 +156,7 @@ struct WaterfallPage: Sendable {
         if row.depth == 0 {
             parts.append(head("Request fields of the caller", row.requestFields))
             var length = 0
-            for response in row.heads.prefix(Self.largestEventCount) {
+            for response in row.heads.prefix(Self.maximumEventCount) {
                 let part = head("Response: \(response.title)", response.fields)
                 length += part.utf8.count
                 guard length <= limit else { return nil }
@@ -171,7 +171,7 @@ struct WaterfallPage: Sendable {
 
     private func head(_ title: String, _ fields: [FieldList.Pair]) -> String {
         guard !fields.isEmpty else { return "<p>\(value(title)): no fields.</p>" }
-        let lines = fields.prefix(Self.largestEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
+        let lines = fields.prefix(Self.maximumEventCount).map { "<dt>\(value($0.name))</dt><dd>\(value($0.value))</dd>" }
         let rest = fields.count - lines.count
         return """
             <details><summary>\(value(title))</summary><dl class="fields">\(lines.joined())</dl>\
@@ -180,8 +180,8 @@ struct WaterfallPage: Sendable {
     }
 
     private func events(_ events: [WaterfallRow.Event]) -> String {
-        let half = Self.largestEventCount / 2
-        let isLong = events.count > Self.largestEventCount
+        let half = Self.maximumEventCount / 2
+        let isLong = events.count > Self.maximumEventCount
         let shown = isLong ? Array(events.prefix(half) + events.suffix(half)) : events
         var lines = shown.map { #"<tr><td class="number">\#($0.time.milliseconds)</td><td>\#(value($0.text))</td></tr>"# }
         if isLong { lines.insert("<tr><td></td><td>\(count(events.count - shown.count, "event")) not shown</td></tr>", at: half) }

@@ -60,24 +60,24 @@ struct WaterfallRow: Sendable {
 
 extension WaterfallRow {
     /// - Parameter origin: The start of the page's first load, in seconds since 1970.
-    init(_ exchange: Exchange, since origin: Double) {
-        let start = Duration.seconds(max(0, exchange.began - origin))
-        self.init(method: exchange.method.rawValue, url: exchange.url.redacted, start: start)
-        bars = Self.bars(of: exchange, from: start)
-        status = exchange.response?.status.map { "\($0.code)" }
-        mimeType = exchange.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
-        if let report = exchange.timings?.report {
+    init(_ transaction: Transaction, since origin: Double) {
+        let start = Duration.seconds(max(0, transaction.began - origin))
+        self.init(method: transaction.method.rawValue, url: transaction.url.redacted, start: start)
+        bars = Self.bars(of: transaction, from: start)
+        status = transaction.response?.status.map { "\($0.code)" }
+        mimeType = transaction.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
+        if let report = transaction.timings?.report {
             networkProtocol = report.networkProtocol
             connection = Self.phrase(report)
         }
-        bodyBytes = exchange.response == nil ? nil : Int64(clamping: exchange.payload.count)
-        requestFields = FieldList(exchange.fields).pairs
+        bodyBytes = transaction.response == nil ? nil : Int64(clamping: transaction.receivedBody.count)
+        requestFields = FieldList(transaction.fields).pairs
         note =
-            exchange.wasRepeated
-            ? "The request was sent again after this response." : exchange.redirect.map { "Redirect to \($0.redacted)" }
+            transaction.wasRepeated
+            ? "The request was sent again after this response." : transaction.redirect.map { "Redirect to \($0.redacted)" }
         var fold = EventFold()
         var hasEnded = false
-        for moment in exchange.moments {
+        for moment in transaction.moments {
             switch moment.event {
             case .interim(let response):
                 heads.append(Head(title: Self.title(response), fields: FieldList(response.fields).pairs))
@@ -99,8 +99,8 @@ extension WaterfallRow {
                 (failure, hasEnded) = (error.description, true)
                 status = status ?? "failed"
                 fold.add("failed: \(error.name)", at: moment.time)
-            case .brokenOff(let reason) where hasEnded: note = "The record of this request is incomplete: \(reason)"
-            case .brokenOff(let reason):
+            case .interrupted(let reason) where hasEnded: note = "The record of this request is incomplete: \(reason)"
+            case .interrupted(let reason):
                 failure = reason
                 status = status ?? "incomplete"
                 fold.add("not recorded to its end", at: moment.time)
@@ -108,7 +108,7 @@ extension WaterfallRow {
         }
         events = fold.events
         throughput = Throughput(
-            exchange.moments.compactMap { moment in
+            transaction.moments.compactMap { moment in
                 if case .data(_, let count) = moment.event { (moment.time, Int64(clamping: count)) } else { nil }
             })
     }
@@ -127,7 +127,7 @@ extension WaterfallRow {
     }
 
     /// The phases of the transfer; without a network, what came before the response and after it.
-    private static func bars(of exchange: Exchange, from start: Duration) -> [Bar] {
+    private static func bars(of transaction: Transaction, from start: Duration) -> [Bar] {
         var bars: [Bar] = []
         var time = start
         func add(_ phase: Phase, _ length: Duration?) {
@@ -135,10 +135,10 @@ extension WaterfallRow {
             bars.append(Bar(phase: phase, start: time, length: length))
             time += length
         }
-        let end = start + exchange.end
-        guard let timings = exchange.timings else {
-            let response = exchange.moments.first { if case .response = $0.event { true } else { false } }?.time
-            add(response == nil ? Phase(exchange.unfinishedPhase) : .wait, response ?? exchange.end)
+        let end = start + transaction.end
+        guard let timings = transaction.timings else {
+            let response = transaction.moments.first { if case .response = $0.event { true } else { false } }?.time
+            add(response == nil ? Phase(transaction.unfinishedPhase) : .wait, response ?? transaction.end)
             if response != nil { add(.body, end - time) }
             return bars
         }
@@ -150,7 +150,7 @@ extension WaterfallRow {
         add(.wait, timings.awaitingResponse)
         add(.body, timings.receiving)
         // The load ended within a phase.
-        if timings.receiving == nil, end > time { add(Phase(exchange.unfinishedPhase), end - time) }
+        if timings.receiving == nil, end > time { add(Phase(transaction.unfinishedPhase), end - time) }
         return bars
     }
 

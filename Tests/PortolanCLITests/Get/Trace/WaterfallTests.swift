@@ -38,11 +38,11 @@ import Testing
         (report.tlsVersion, report.isTLSResumed, report.remoteAddress) = ("TLSv1.3", true, "127.0.0.1:443")
         (report.bytesSent, report.bytesReceived) = (10, 20)
         metrics.note(report, at: .milliseconds(50))
-        load.note(.started(Request(url: url), handler: "x"), at: .zero)
-        load.note(response(), at: .milliseconds(40))
-        load.note(body: [1, 2], of: 2, at: .milliseconds(45))
-        load.note(.metrics(metrics, since: .zero), at: .milliseconds(50))
-        load.note(.finished(LoadTotals(bytes: 2, redirects: 0)), at: .milliseconds(50))
+        load.record(.started(Request(url: url), handler: "x"), at: .zero)
+        load.record(response(), at: .milliseconds(40))
+        load.record(body: [1, 2], of: 2, at: .milliseconds(45))
+        load.record(.metrics(metrics, since: .zero), at: .milliseconds(50))
+        load.record(.finished(LoadTotals(bytes: 2, redirects: 0)), at: .milliseconds(50))
         let row = try #require(page([load]).rows.first)
         #expect(Self.bars(row) == ["name 0.0+2.0", "connect 2.0+3.0", "tls 5.0+10.0", "send 15.0+1.0", "wait 16.0+24.0", "body 40.0+10.0"])
         #expect((row.status, row.mimeType, row.networkProtocol, row.bodyBytes) == ("200", "text/html", "h2", 2))
@@ -52,19 +52,19 @@ import Testing
     }
 
     @Test mutating func withoutANetworkTheResponseEndsTheWait() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(response(), at: .milliseconds(3))
-        load.note(.finished(LoadTotals()), at: .milliseconds(7))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(3))
+        load.record(.finished(LoadTotals()), at: .milliseconds(7))
         let row = try #require(page([load]).rows.first)
         #expect(Self.bars(row) == ["wait 0.0+3.0", "body 3.0+4.0"])
         #expect(row.networkProtocol == nil && row.connection == nil && page([load]).text.contains(#"<td class="wide">–</td>"#))
     }
 
     @Test mutating func runsOfDataAreOneEvent() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(response(), at: .milliseconds(1))
-        for number in 0..<1000 { load.note(body: [], of: 10, at: .milliseconds(2 + number)) }
-        load.note(.finished(LoadTotals()), at: .milliseconds(1002))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(1))
+        for number in 0..<1000 { load.record(body: [], of: 10, at: .milliseconds(2 + number)) }
+        load.record(.finished(LoadTotals()), at: .milliseconds(1002))
         let row = try #require(page([load]).rows.first)
         #expect(row.events.map(\.text) == ["response", "data in 1000 pieces, until 1001.0 ms, 10000 bytes", "finished"])
         #expect(row.events.map(\.time) == [.milliseconds(1), .milliseconds(2), .milliseconds(1002)])
@@ -86,9 +86,9 @@ import Testing
 
     @Test mutating func failuresAndRedirectsSayWhatHappened() throws {
         let next = try URLRecord(parsing: "http://u:secret@h/b?token=concealed")
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(.redirected(to: Request(url: next), Response(url: url, status: .found)), at: .milliseconds(1))
-        load.note(.failed(Failure(LoadError(.connectionLost, message: "the server <left>"))), at: .milliseconds(2))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(.redirected(to: Request(url: next), Response(url: url, status: .found)), at: .milliseconds(1))
+        load.record(.failed(Failure(LoadError(.connectionLost, message: "the server <left>"))), at: .milliseconds(2))
         let page = page([load])
         try #require(page.rows.count == 2)
         #expect(page.rows[0].note?.hasPrefix("Redirect to http://") == true && page.rows[0].status == "302")
@@ -98,20 +98,20 @@ import Testing
     }
 
     @Test mutating func aLoadThatTheCommandEndedIsIncomplete() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(.failed(Failure(.writeFailed, "the disk is full")), at: .milliseconds(2))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(.failed(Failure(.writeFailed, "the disk is full")), at: .milliseconds(2))
         let row = try #require(page([load]).rows.first)
         #expect(row.status == "incomplete" && row.failure == "the disk is full")
     }
 
     @Test mutating func nestedLoadsAreRowsInOrder() throws {
         let inner = try InnerReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
-        load.note(.started(Request(url: url), handler: "outer"), at: .zero)
-        load.note(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
-        load.note(.innerBegan(inner, handler: nil), at: .milliseconds(3))
-        load.note(.innerEnded(inner, bytes: 7, nil), at: .milliseconds(5))
-        load.note(response(), at: .milliseconds(6))
-        load.note(.finished(LoadTotals()), at: .milliseconds(8))
+        load.record(.started(Request(url: url), handler: "outer"), at: .zero)
+        load.record(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
+        load.record(.innerBegan(inner, handler: nil), at: .milliseconds(3))
+        load.record(.innerEnded(inner, bytes: 7, nil), at: .milliseconds(5))
+        load.record(response(), at: .milliseconds(6))
+        load.record(.finished(LoadTotals()), at: .milliseconds(8))
         let page = page([load])
         #expect(page.rows.map(\.url) == ["http://h/a", "http://h/inner", "http://h/inner"])
         #expect(page.rows.map { Self.bars($0) }.dropFirst() == [["nested 2.0+0.0"], ["nested 3.0+2.0"]])
@@ -123,11 +123,11 @@ import Testing
 
     @Test mutating func failedNestedLoadShowsItsReasonInItsRow() throws {
         let inner = try InnerReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
-        load.note(.started(Request(url: url), handler: "outer"), at: .zero)
-        load.note(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
-        load.note(.innerEnded(inner, bytes: 0, LoadError(.connectionLost, message: "the server <left>")), at: .milliseconds(5))
-        load.note(response(), at: .milliseconds(6))
-        load.note(.finished(LoadTotals()), at: .milliseconds(8))
+        load.record(.started(Request(url: url), handler: "outer"), at: .zero)
+        load.record(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
+        load.record(.innerEnded(inner, bytes: 0, LoadError(.connectionLost, message: "the server <left>")), at: .milliseconds(5))
+        load.record(response(), at: .milliseconds(6))
+        load.record(.finished(LoadTotals()), at: .milliseconds(8))
         let page = page([load])
         #expect(page.rows.map(\.status) == ["200", "failed"])
         let row = try #require(page.text.split(separator: "<tbody").first { $0.contains("http://h/inner") })
@@ -155,13 +155,13 @@ import Testing
     ) throws {
         var metrics = LoadMetrics()
         for (step, time) in steps { metrics.note(step, at: .milliseconds(time)) }
-        load.note(.started(Request(url: try URLRecord(parsing: url)), handler: nil), at: .zero)
-        if !steps.isEmpty { load.note(.metrics(metrics, since: .zero), at: .milliseconds(50)) }
-        load.note(.failed(Failure(LoadError(code, message: "it failed"))), at: .milliseconds(50))
+        load.record(.started(Request(url: try URLRecord(parsing: url)), handler: nil), at: .zero)
+        if !steps.isEmpty { load.record(.metrics(metrics, since: .zero), at: .milliseconds(50)) }
+        load.record(.failed(Failure(LoadError(code, message: "it failed"))), at: .milliseconds(50))
         #expect(try Self.bars(#require(page([load]).rows.first)) == bars)
         // The phases of an HTTP Archive have the same sum.
-        let exchange = try #require(load.exchanges.first)
-        let timings = try #require(HTTPArchive.entry(exchange)["timings"])
+        let transaction = try #require(load.transactions.first)
+        let timings = try #require(HTTPArchive.entry(transaction)["timings"])
         var sum = 0.0
         for name in ["blocked", "dns", "connect", "send", "wait", "receive"] {
             if case .number(let number)? = timings[name] { sum += max(0, Double(number) ?? 0) }
@@ -175,19 +175,19 @@ import Testing
         metrics.note(.connected, at: .milliseconds(1))
         metrics.note(.firstByte, at: .milliseconds(10))
         metrics.note(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(15))
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(response(413), at: .milliseconds(10))
-        load.note(.metrics(metrics, since: .zero), at: .milliseconds(15))
-        load.note(.finished(LoadTotals()), at: .milliseconds(15))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(413), at: .milliseconds(10))
+        load.record(.metrics(metrics, since: .zero), at: .milliseconds(15))
+        load.record(.finished(LoadTotals()), at: .milliseconds(15))
         #expect(try Self.bars(#require(page([load]).rows.first)) == ["connect 0.0+1.0", "send 1.0+9.0", "wait 10.0+0.0", "body 10.0+5.0"])
     }
 
     /// The times in the details of a row count from the start of its request.
     @Test mutating func detailsHaveOneTimeBase() throws {
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(.redirected(to: Request(url: url), Response(url: url, status: .found)), at: .milliseconds(100))
-        load.note(response(), at: .milliseconds(103))
-        load.note(.finished(LoadTotals()), at: .milliseconds(107))
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(.redirected(to: Request(url: url), Response(url: url, status: .found)), at: .milliseconds(100))
+        load.record(response(), at: .milliseconds(103))
+        load.record(.finished(LoadTotals()), at: .milliseconds(107))
         let text = page([load]).text
         let start = try #require(text.firstRange(of: "Details of request 2"))
         let details = text[start.upperBound...]
@@ -197,31 +197,31 @@ import Testing
     }
 
     @Test mutating func loadWithMoreEventsThanTheLimitIsComplete() throws {
-        let count = Exchange.largestEventCount + 5000
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        load.note(response(), at: .milliseconds(1))
+        let count = Transaction.maximumEventCount + 5000
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(1))
         for number in 0..<count {
-            load.note(body: [7], of: 10, at: .milliseconds(2) + .microseconds(number))
-            if number > Exchange.largestEventCount { load.note(.step(.requestSent), at: .milliseconds(2) + .microseconds(number)) }
+            load.record(body: [7], of: 10, at: .milliseconds(2) + .microseconds(number))
+            if number > Transaction.maximumEventCount { load.record(.step(.requestSent), at: .milliseconds(2) + .microseconds(number)) }
         }
-        load.note(.finished(LoadTotals(bytes: Int64(count) * 10, redirects: 0)), at: .seconds(2))
-        #expect(load.events.count <= Exchange.largestEventCount + 2 && load.lostEvents == 0)
+        load.record(.finished(LoadTotals(bytes: Int64(count) * 10, redirects: 0)), at: .seconds(2))
+        #expect(load.events.count <= Transaction.maximumEventCount + 2 && load.lostEvents == 0)
         let row = try #require(page([load]).rows.first)
         #expect(row.status == "200" && !row.isFailure && row.note == nil && row.time == .seconds(2))
         #expect(row.bodyBytes == Int64(count) * 10)
-        let exchange = try #require(load.exchanges.first)
-        #expect(exchange.payload.bytes.count == count && exchange.gap?.hasSuffix("bytes of \(count * 10)") == true)
+        let transaction = try #require(load.transactions.first)
+        #expect(transaction.receivedBody.bytes.count == count && transaction.incompleteness?.hasSuffix("bytes of \(count * 10)") == true)
     }
 
     /// The first 1000 rows are shown, but the totals are those of all requests. Nested loads are no requests.
     @Test mutating func totalsIncludeRowsBeyondTheLimit() throws {
         let inner = try InnerReport(url: URLRecord(parsing: "http://h/inner"), method: .get, depth: 1)
-        load.note(.started(Request(url: url), handler: "outer"), at: .zero)
-        load.note(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
-        load.note(.innerEnded(inner, bytes: 7, nil), at: .milliseconds(5))
-        load.note(response(), at: .milliseconds(6))
-        load.note(body: [], of: 1024, at: .milliseconds(7))
-        load.note(.finished(LoadTotals()), at: .milliseconds(8))
+        load.record(.started(Request(url: url), handler: "outer"), at: .zero)
+        load.record(.innerBegan(inner, handler: "org.x"), at: .milliseconds(2))
+        load.record(.innerEnded(inner, bytes: 7, nil), at: .milliseconds(5))
+        load.record(response(), at: .milliseconds(6))
+        load.record(body: [], of: 1024, at: .milliseconds(7))
+        load.record(.finished(LoadTotals()), at: .milliseconds(8))
         let text = page(Array(repeating: load, count: 1200)).text
         #expect(text.contains("1200 requests in 1200 loads, 1.1 MiB of bodies, "))
         #expect(text.contains("1400 rows beyond the first 1000 are left out."))
@@ -229,21 +229,21 @@ import Testing
 
     @Test func pageNeedsNoBodies() throws {
         var load = TracedLoad(began: 1_000_000, keepsBodies: false)
-        #expect(load.room == 0)
-        load.note(.started(Request(url: url, method: .post, body: .bytes([1, 2, 3])), handler: nil), at: .zero)
-        load.note(response(), at: .milliseconds(1))
-        load.note(body: [], of: 1 << 30, at: .milliseconds(2))
-        load.note(.finished(LoadTotals()), at: .milliseconds(3))
-        #expect(load.exchanges.first?.body == nil)
+        #expect(load.remainingCapacity == 0)
+        load.record(.started(Request(url: url, method: .post, body: .bytes([1, 2, 3])), handler: nil), at: .zero)
+        load.record(response(), at: .milliseconds(1))
+        load.record(body: [], of: 1 << 30, at: .milliseconds(2))
+        load.record(.finished(LoadTotals()), at: .milliseconds(3))
+        #expect(load.transactions.first?.body == nil)
         #expect(page([load]).rows.first?.bodyBytes == 1 << 30)
     }
 
     @Test mutating func hostileTextIsEscaped() throws {
         let name = try #require(HTTPField.Name("X-A"))
-        load.note(.started(Request(url: url, method: try #require(.init("A'B")), fields: [name: "<i>"]), handler: "<h>"), at: .zero)
-        load.note(response(200, [name: #"</dd><script>"x"&"#]), at: .zero)
-        load.note(.trailers([name: "<b>"]), at: .zero)
-        load.note(.finished(LoadTotals()), at: .zero)
+        load.record(.started(Request(url: url, method: try #require(.init("A'B")), fields: [name: "<i>"]), handler: "<h>"), at: .zero)
+        load.record(response(200, [name: #"</dd><script>"x"&"#]), at: .zero)
+        load.record(.trailers([name: "<b>"]), at: .zero)
+        load.record(.finished(LoadTotals()), at: .zero)
         let text = page([load]).text
         for mark in ["<script", "<i>", "<b>", "<h>"] { #expect(!text.contains(mark), "\(mark)") }
         for mark in ["&lt;/dd&gt;&lt;script&gt;&quot;x&quot;&amp;", "&lt;i&gt;", "&lt;b&gt;"] { #expect(text.contains(mark), "\(mark)") }
@@ -252,16 +252,16 @@ import Testing
     /// The rows, the events, the fields and the characters of a value have limits.
     @Test mutating func largeTracesAreCut() throws {
         let name = try #require(HTTPField.Name("X-Long"))
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        for _ in 0..<300 { load.note(.interim(Response(url: url, status: .init(code: 103))), at: .zero) }
-        load.note(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
-        load.note(.finished(LoadTotals()), at: .zero)
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        for _ in 0..<300 { load.record(.interim(Response(url: url, status: .init(code: 103))), at: .zero) }
+        load.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
+        load.record(.finished(LoadTotals()), at: .zero)
         let one = page([load])
         #expect(one.text.contains("102 events not shown") && one.rows[0].events.count == 302)
         var short = TracedLoad(began: 1_000_000)
-        short.note(.started(Request(url: url), handler: nil), at: .zero)
-        short.note(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
-        short.note(.finished(LoadTotals()), at: .zero)
+        short.record(.started(Request(url: url), handler: nil), at: .zero)
+        short.record(response(200, [name: String(repeating: "v", count: 5000)]), at: .zero)
+        short.record(.finished(LoadTotals()), at: .zero)
         let text = page([short]).text
         #expect(text.contains(String(repeating: "v", count: 2000) + " …") && !text.contains(String(repeating: "v", count: 2001)))
         let many = page(Array(repeating: short, count: 1500))
@@ -278,10 +278,10 @@ import Testing
     @Test mutating func oneRowDoesNotExceedTheLimitOfThePage() throws {
         var fields = HTTPFields()
         for number in 0..<100 { fields[try #require(HTTPField.Name("X-\(number)"))] = String(repeating: "&", count: 1000) }
-        load.note(.started(Request(url: url), handler: nil), at: .zero)
-        for _ in 0..<20 { load.note(.interim(Response(url: url, status: .init(code: 103), fields: fields)), at: .zero) }
-        load.note(response(), at: .zero)
-        load.note(.finished(LoadTotals()), at: .zero)
+        load.record(.started(Request(url: url), handler: nil), at: .zero)
+        for _ in 0..<20 { load.record(.interim(Response(url: url, status: .init(code: 103), fields: fields)), at: .zero) }
+        load.record(response(), at: .zero)
+        load.record(.finished(LoadTotals()), at: .zero)
         let limit = 1 << 20
         let text = WaterfallPage(of: Trace(loads: [load]), redaction: Redaction(keepsSecrets: true), detailsLimit: limit).text
         #expect(text.utf8.count < limit && text.contains("Left out: the page has reached its limit."))

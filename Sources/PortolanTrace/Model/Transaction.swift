@@ -5,8 +5,8 @@ package import PortolanCore
 
 /// One request to one handler and its result, independent of the recording's file format.
 ///
-/// A redirected load consists of several exchanges.
-package struct Exchange: Sendable {
+/// A redirected load consists of several transactions.
+package struct Transaction: Sendable {
     package enum Event: Sendable {
         case interim(Response)
         case redirect(to: URLRecord, Response)
@@ -17,11 +17,11 @@ package struct Exchange: Sendable {
         case finished
         case failed(LoadError)
         /// The recording ended before the load did. The value is the reason, as a clause for a message.
-        case brokenOff(String)
+        case interrupted(String)
     }
 
     package struct Moment: Sendable {
-        /// The time since the start of the exchange.
+        /// The time since the start of the transaction.
         package let time: Duration
         package let event: Event
 
@@ -52,23 +52,23 @@ package struct Exchange: Sendable {
         (self.method, self.url, self.began) = (method, url, began)
     }
 
-    /// Makes an exchange from `request`, without its body.
+    /// Makes a transaction from `request`, without its body.
     package init(_ request: Request, began: Double) {
         self.init(request.method, request.url, began: began)
         (fields, bodyLength) = (request.fields, request.body.map(\.length) ?? 0)
     }
 
-    package mutating func note(_ event: Event, at time: Duration) { moments.append(Moment(event, at: time)) }
+    package mutating func append(_ event: Event, at time: Duration) { moments.append(Moment(event, at: time)) }
 
     /// Moves the start. The events keep their time of day.
-    package mutating func begin(later delay: Duration) {
+    package mutating func moveStart(by delay: Duration) {
         guard delay > .zero else { return }
         began += delay / .seconds(1)
         moments = moments.map { Moment($0.event, at: max(.zero, $0.time - delay)) }
     }
 
     /// Records the sent body, as far as it is known.
-    package mutating func note(sent: SentBody) {
+    package mutating func setBody(_ sent: SentBody) {
         switch sent {
         case .bytes(let bytes): (body, bodyLength) = (bytes, Int64(bytes.count))
         case .large(let length, let digest): (bodyLength, bodyDigest) = (length, digest)
@@ -76,27 +76,27 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// The exchange without body bytes. Their numbers stay, so the exchange counts as partly recorded. The digest of
-    /// the sent body stays too, because it distinguishes the exchange from other requests.
-    package var withoutBodies: Exchange {
-        var exchange = self
+    /// The transaction without body bytes. Their numbers stay, so the transaction counts as partly recorded. The digest
+    /// of the sent body stays too, because it distinguishes the transaction from other requests.
+    package var withoutBodies: Transaction {
+        var transaction = self
         if let body {
-            exchange.note(sent: .large(length: Int64(body.count), SHA256.digest(of: body)))
-            exchange.body = nil
+            transaction.setBody(.large(length: Int64(body.count), SHA256.digest(of: body)))
+            transaction.body = nil
         }
-        exchange.moments = moments.map { moment in
+        transaction.moments = moments.map { moment in
             if case .data(_, let count) = moment.event { Moment(.data([], count: count), at: moment.time) } else { moment }
         }
-        return exchange
+        return transaction
     }
 
     /// The most bytes of one body that a recording keeps.
-    package static let largestBody = 16 << 20
+    package static let maximumBodySize = 16 << 20
     /// The most events of one load that a recording keeps.
-    package static let largestEventCount = 100_000
+    package static let maximumEventCount = 100_000
 }
 
-extension Exchange {
+extension Transaction {
     package var end: Duration { moments.last?.time ?? .zero }
 
     /// The first response; otherwise that of a redirect.
@@ -122,21 +122,21 @@ extension Exchange {
     }
 
     /// The recorded body bytes, and the number of received ones.
-    package var payload: (bytes: [UInt8], count: Int) {
-        moments.reduce(into: ([], 0)) { payload, moment in
+    package var receivedBody: (bytes: [UInt8], count: Int) {
+        moments.reduce(into: ([], 0)) { body, moment in
             guard case .data(let kept, let count) = moment.event else { return }
-            payload.0 += kept
-            payload.1 = payload.1.addingSaturated(count)
+            body.0 += kept
+            body.1 = body.1.addingSaturated(count)
         }
     }
 
-    /// The reason why the exchange cannot be replayed to its end, as a clause for a message; `nil` if it can.
-    package var gap: String? {
+    /// The reason why the transaction cannot be replayed to its end, as a clause for a message; `nil` if it can.
+    package var incompleteness: String? {
         let (bytes, count) = moments.reduce(into: (0, 0)) { sums, moment in
             if case .data(let kept, let count) = moment.event { sums = (sums.0 + kept.count, sums.1.addingSaturated(count)) }
         }
         switch moments.last?.event {
-        case .brokenOff(let reason): return reason
+        case .interrupted(let reason): return reason
         case .finished, .failed, .redirect: return bytes < count ? "it has the first \(bytes) bytes of \(count)" : nil
         case .interim, .response, .data, .trailers, nil: return "its end is missing"
         }

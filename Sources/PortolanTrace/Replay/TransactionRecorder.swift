@@ -5,10 +5,10 @@ import PortolanCore
 import Synchronization
 
 /// The record of one load, which outlives the load.
-final class ExchangeRecord: Sendable {
+final class TransactionRecord: Sendable {
     private struct State {
-        var exchange: Exchange
-        var keptBytes = 0
+        var transaction: Transaction
+        var recordedByteCount = 0
         var metrics = LoadMetrics()
         var isStopped = false
     }
@@ -17,20 +17,20 @@ final class ExchangeRecord: Sendable {
     private let start: Duration
     private let state: Mutex<State>
 
-    /// - Parameter exchange: the request, without events.
-    init(_ exchange: Exchange, clock: any LoadClock) {
+    /// - Parameter transaction: the request, without events.
+    init(_ transaction: Transaction, clock: any LoadClock) {
         (self.clock, start) = (clock, clock.now)
-        state = Mutex(State(exchange: exchange))
+        state = Mutex(State(transaction: transaction))
     }
 
-    /// The recorded exchange; `nil` if the load did not end by itself, because its further events are unknown.
-    var exchange: Exchange? {
+    /// The recorded transaction; `nil` if the load did not end by itself, because its further events are unknown.
+    var transaction: Transaction? {
         state.withLock { state in
-            var exchange = state.exchange
-            exchange.timings = state.metrics.timings.last
-            switch exchange.moments.last?.event {
-            case .redirect, .finished, .failed: return exchange
-            case .interim, .response, .data, .trailers, .brokenOff, nil: return nil
+            var transaction = state.transaction
+            transaction.timings = state.metrics.timings.last
+            switch transaction.moments.last?.event {
+            case .redirect, .finished, .failed: return transaction
+            case .interim, .response, .data, .trailers, .interrupted, nil: return nil
             }
         }
     }
@@ -39,20 +39,20 @@ final class ExchangeRecord: Sendable {
     func stop() { state.withLock { $0.isStopped = true } }
 
     /// The number of further body bytes that the record can hold.
-    var room: Int { state.withLock { max(0, Exchange.largestBody - $0.keptBytes) } }
+    var remainingCapacity: Int { state.withLock { max(0, Transaction.maximumBodySize - $0.recordedByteCount) } }
 
-    func note(_ event: Exchange.Event) {
+    func append(_ event: Transaction.Event) {
         let time = clock.now - start
         state.withLock { state in
             if state.isStopped { return }
-            if case .data(let kept, _) = event { state.keptBytes += kept.count }
-            guard state.exchange.moments.count >= Exchange.largestEventCount else { return state.exchange.note(event, at: time) }
+            if case .data(let kept, _) = event { state.recordedByteCount += kept.count }
+            guard state.transaction.moments.count >= Transaction.maximumEventCount else { return state.transaction.append(event, at: time) }
             switch event {
-            case .data(let kept, let count): state.exchange.appendToLastData(kept, count: count, at: time)
-            case .redirect, .trailers, .finished, .failed, .brokenOff: state.exchange.note(event, at: time)
+            case .data(let kept, let count): state.transaction.appendToLastData(kept, count: count, at: time)
+            case .redirect, .trailers, .finished, .failed, .interrupted: state.transaction.append(event, at: time)
             case .interim, .response:
                 // For example the parts of an endless multipart response.
-                state.exchange.note(.brokenOff("it has more than \(Exchange.largestEventCount) events"), at: time)
+                state.transaction.append(.interrupted("it has more than \(Transaction.maximumEventCount) events"), at: time)
                 state.isStopped = true
             }
         }
@@ -64,49 +64,49 @@ final class ExchangeRecord: Sendable {
     }
 }
 
-extension Exchange {
+extension Transaction {
     /// Appends body bytes to the last event if that is a piece of body, so that the number of events has a limit.
     /// Otherwise adds an event.
     fileprivate mutating func appendToLastData(_ bytes: [UInt8], count: Int, at time: Duration) {
         guard case .data(var kept, let sum)? = moments.last?.event, let first = moments.popLast()?.time else {
-            return note(.data(bytes, count: count), at: time)
+            return append(.data(bytes, count: count), at: time)
         }
         kept += bytes
-        note(.data(kept, count: sum + count), at: first)
+        append(.data(kept, count: sum + count), at: first)
     }
 }
 
 /// Records the events of a load, and forwards them.
-final class ExchangeRecorder: ForwardingClient {
+final class TransactionRecorder: ForwardingClient {
     let next: any ProtocolClient
-    private let record: ExchangeRecord
+    private let record: TransactionRecord
 
-    init(_ record: ExchangeRecord, next: any ProtocolClient) { (self.record, self.next) = (record, next) }
+    init(_ record: TransactionRecord, next: any ProtocolClient) { (self.record, self.next) = (record, next) }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        record.note(.redirect(to: request.url, redirectResponse))
+        record.append(.redirect(to: request.url, redirectResponse))
         return next.wasRedirected(to: request, redirectResponse: redirectResponse)
     }
 
     func didReceiveInterim(_ response: Response) {
-        record.note(.interim(response))
+        record.append(.interim(response))
         next.didReceiveInterim(response)
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        record.note(.response(response))
+        record.append(.response(response))
         return next.didReceive(response, storage: storage)
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
-        let room = record.room
-        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(room)) }
-        record.note(.data(kept, count: bytes.byteCount))
+        let remainingCapacity = record.remainingCapacity
+        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(remainingCapacity)) }
+        record.append(.data(kept, count: bytes.byteCount))
         return next.didLoad(bytes)
     }
 
     func didReceiveTrailers(_ fields: HTTPFields) {
-        record.note(.trailers(fields))
+        record.append(.trailers(fields))
         next.didReceiveTrailers(fields)
     }
 
@@ -121,12 +121,12 @@ final class ExchangeRecorder: ForwardingClient {
     }
 
     func didFinishLoading() {
-        record.note(.finished)
+        record.append(.finished)
         next.didFinishLoading()
     }
 
     func didFail(with error: LoadError) {
-        record.note(.failed(error))
+        record.append(.failed(error))
         next.didFail(with: error)
     }
 }

@@ -15,8 +15,8 @@ package enum TransferPhase: String, CaseIterable, Sendable {
     case body
 }
 
-extension Exchange {
-    /// The phase that had begun and not ended when the exchange ended. Its time is not part of ``timings``.
+extension Transaction {
+    /// The phase that had begun and not ended when the transaction ended. Its time is not part of ``timings``.
     package var unfinishedPhase: TransferPhase {
         if timings?.awaitingResponse != nil { return .body }
         // The code of an error is more precise than the steps: the last completed step can belong to an earlier

@@ -5,9 +5,9 @@ import HTTPTypes
 package import PortolanCore
 package import PortolanJSON
 
-/// The events of a load as JSON objects, for `get --json`, for a trace, and for exchanges that a replay adds to a
+/// The events of a load as JSON objects, for `get --json`, for a trace, and for transactions that a replay adds to a
 /// trace.
-package enum EventWords {
+package enum EventJSON {
     /// - Parameter members: a JSON object.
     package static func line(_ name: String, _ time: Duration, _ members: JSONValue) -> JSONValue {
         var line = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]

@@ -3,7 +3,7 @@
 import HTTPTypes
 import PortolanCore
 
-extension Exchange {
+extension Transaction {
     /// Returns the events for a client, each with its time since the request.
     ///
     /// A redirect comes before its response. If the recording is incomplete, the load fails at its end with
@@ -29,9 +29,9 @@ extension Exchange {
                 script.append((.response(response), moment.time))
             case .data(let kept, _): if !kept.isEmpty { script.append((.data(kept), moment.time)) }
             case .trailers(let fields): script.append((.trailers(fields), moment.time))
-            case .finished where gap == nil: script.append((.finish, moment.time))
+            case .finished where incompleteness == nil: script.append((.finish, moment.time))
             case .failed(let error): script.append((.failure(error), moment.time))
-            case .finished, .brokenOff: script.append((.failure(incompleteness), moment.time))
+            case .finished, .interrupted: script.append((.failure(incompleteError), moment.time))
             }
         }
         if case .redirect(_, var response)? = moments.last?.event {
@@ -42,12 +42,13 @@ extension Exchange {
         return script
     }
 
-    private var incompleteness: LoadError {
+    private var incompleteError: LoadError {
         LoadError(
-            .truncated, message: "the recording of \(url.shortDescription) is incomplete: \(gap ?? "its end is missing"); record it again")
+            .truncated,
+            message: "the recording of \(url.shortDescription) is incomplete: \(incompleteness ?? "its end is missing"); record it again")
     }
 
-    /// The length that each response may announce: the number of its body bytes, or also a larger number if a failure
+    /// The length that each response can announce: the number of its body bytes, or also a larger number if a failure
     /// follows.
     private var settledLengths: [Int64?] {
         var lengths: [Int64?] = []
@@ -61,11 +62,11 @@ extension Exchange {
                 lengths.append(nil)
                 (announced, count) = (response.expectedLength, 0)
             case .data(let kept, _): count += Int64(kept.count)
-            case .interim, .redirect, .trailers, .finished, .failed, .brokenOff: break
+            case .interim, .redirect, .trailers, .finished, .failed, .interrupted: break
             }
         }
         if !lengths.isEmpty {
-            let isWhole = if case .finished? = moments.last?.event { gap == nil } else { false }
+            let isWhole = if case .finished? = moments.last?.event { incompleteness == nil } else { false }
             lengths[lengths.count - 1] = settle(isWhole: isWhole)
         }
         return lengths
