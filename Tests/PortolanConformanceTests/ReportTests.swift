@@ -105,8 +105,8 @@ import Testing
         let old = sealed.key
         #expect(ResultKey(old.bytes) == old)
         sealed.renew()
-        #expect(!sealed.leave([1], for: rule, old))
-        #expect(sealed.leave([1], for: rule, sealed.key))
+        #expect(!sealed.store([1], for: rule, old))
+        #expect(sealed.store([1], for: rule, sealed.key))
         #expect(sealed.content(for: rule) == .result([1]))
         #expect(sealed.content(for: try self.rule("ORDER-03")) == .forged)
     }
@@ -125,6 +125,27 @@ import Testing
         }
         let crash = CheckResult(rule, .crashed, note: "ended by SIGSEGV")
         #expect(!crash.reason.contains(rule.reason))
+    }
+
+    /// One mistake often fails several checks. The first one is reported completely.
+    @Test func checksWithTheSameErrorAreGrouped() throws {
+        func failed(_ id: String, _ details: String...) throws -> CheckResult {
+            CheckResult(try rule(id), .failed, findings: details.map { Finding(.failure, $0) })
+        }
+        let results = [
+            try failed("BODY-01", "'a:' gave an error (badResponse: 'no (x) length'), but should succeed"),
+            try failed("CHAL-03", "'b:' received the manifest's credential, but gave an error (badResponse: 'no (x) length')"),
+            try failed("BODY-06", "'c:' gave an error (truncated), but should succeed"),
+            try failed("BODY-07", "'d:' gave an error (badResponse: 'no (x) length'), but should succeed", "it did not end"),
+        ]
+        #expect(results.map(\.sharedError) == ["badResponse: 'no (x) length'", "badResponse: 'no (x) length'", "truncated", nil])
+        #expect(
+            Summary(results).errorLines == [
+                "2 checks failed with the same error, badResponse: 'no (x) length'; fix that first, then check again: BODY-01, CHAL-03"
+            ])
+        var report = TextReport(repeatingBy: "portolan check x", isVerbose: false)
+        let counts = results.map { report.lines(for: $0).count { $0.hasPrefix("         fix: ") } }
+        #expect(counts == [1, 0, 1, 1])
     }
 
     @Test func orderCarriesTheLoadsThatHung() throws {
@@ -153,10 +174,10 @@ import Testing
     @Test func skipThatBlamesAPassedRuleFails() throws {
         func verdict(_ blamed: Verdict...) throws -> Verdict? {
             var contradictions = Contradictions(isJudged: true)
-            #expect(contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
-            #expect(contradictions.unmade.map(\.id) == ["CAN-01", "LIFE-02"])
-            for verdict in blamed { _ = contradictions.note(CheckResult(try rule("LIFE-02"), verdict)) }
-            _ = contradictions.note(CheckResult(try rule("CAN-01"), .skipped))
+            #expect(contradictions.add(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
+            #expect(contradictions.missingChecks.map(\.id) == ["CAN-01", "LIFE-02"])
+            for verdict in blamed { _ = contradictions.add(CheckResult(try rule("LIFE-02"), verdict)) }
+            _ = contradictions.add(CheckResult(try rule("CAN-01"), .skipped))
             return contradictions.results.first?.verdict
         }
         #expect(try verdict(.passed) == .failed)
@@ -170,13 +191,13 @@ import Testing
             ("DESC-04", "ORDER-01", Verdict.failed), ("LIFE-02", "ORDER-01", .skipped), ("CANCEL-04", "DESC-06", .skipped),
         ] {
             var contradictions = Contradictions(isJudged: true)
-            _ = contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "so it is (\(id))"))
-            _ = contradictions.note(CheckResult(try rule(id), .passed))
-            _ = contradictions.note(CheckResult(try rule(failing), id == "CANCEL-04" ? .passed : .failed))
+            _ = contradictions.add(CheckResult(try rule("FLOW-01"), .skipped, note: "so it is (\(id))"))
+            _ = contradictions.add(CheckResult(try rule(id), .passed))
+            _ = contradictions.add(CheckResult(try rule(failing), id == "CANCEL-04" ? .passed : .failed))
             #expect(contradictions.results.map(\.verdict) == [expected], "\(id)")
         }
         let other = CheckResult(try rule("FLOW-01"), .skipped, note: "it does not apply: every load of that kind blocks (or not)")
-        #expect(contradictions.note(other) == other)
+        #expect(contradictions.add(other) == other)
     }
 
     @Test func truncatedCrashReportIsStillACrash() throws {

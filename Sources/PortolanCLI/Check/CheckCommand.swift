@@ -105,7 +105,7 @@ struct CheckCommand: ParsableCommand {
         if sanitizer, memcheckFolder == nil { try Memcheck.begin(with: runner.target, plugin, CommandLine.arguments, in: folder) }
         runner.folder = folder
         (runner.seed, runner.timeLimit) = (seed, .seconds(timeout))
-        runner.makeInnerLoader = CheckTarget.innerLoader(for: runner.target)
+        runner.makeNestedLoader = CheckTarget.nestedLoader(for: runner.target)
         let hasSanitizer = runner.target.library != nil && !sanitizer
         var report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose, hasSanitizer: hasSanitizer)
         var results: [CheckResult] = []
@@ -215,7 +215,10 @@ struct CheckCommand: ParsableCommand {
         let name = target.manifest?.identifier ?? plugin
         switch chosenFormat {
         case .text:
-            let lines = summary.causeLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + ["\(name): \(summary.line)"]
+            let lines =
+                summary.causeLines + summary.errorLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + [
+                    "\(name): \(summary.line)"
+                ]
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
         case .json:
             let report = JSONReport(repeatingBy: command(for: plugin))

@@ -65,7 +65,7 @@ enum CheckTarget {
 
     /// Makes the loader for nested loads: it has the built-in handlers and the plugin itself, so that `gzip:gzip:…`
     /// works.
-    static func innerLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
+    static func nestedLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
         { [manifest = target.manifest] in
             let registry = ProtocolRegistry.builtIn()
             if var plugin = manifest {

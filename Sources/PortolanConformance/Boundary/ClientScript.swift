@@ -27,9 +27,9 @@ struct ClientScript: Sendable {
     /// When challenges and redirects are decided.
     var decision = Decision.atOnce
     /// The outcome of nested loads.
-    var inner = Inner.loaded
+    var nestedOutcome = NestedOutcome.loaded
     /// The number of bytes that a nested load gives in one piece.
-    var innerPieceSize = 64 << 10
+    var nestedPieceSize = 64 << 10
     /// Whether each call into the load runs on a new thread. The calls stay serial.
     var changesThreads = false
     /// Whether the runner checks what each call into the load changes on its thread.
@@ -46,7 +46,7 @@ struct ClientScript: Sendable {
     /// Whether the client stops, pauses and delays nothing, so that a load has no reason not to end.
     var isUndisturbed: Bool {
         takesRedirects && bodySource == .ready && readTime == .zero && stopsAt == nil && pauses == .none && !wakesInPause && !resumesUnasked
-            && decision == .atOnce && inner == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
+            && decision == .atOnce && nestedOutcome == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
     }
 
     enum Pauses: Hashable, Sendable {
@@ -87,7 +87,7 @@ struct ClientScript: Sendable {
         case failing(Int)
     }
 
-    enum Inner: Hashable, Sendable {
+    enum NestedOutcome: Hashable, Sendable {
         case loaded
         case failing(LoadError.Code)
         /// As `loaded`, but the body ends after this number of bytes, and the load fails.

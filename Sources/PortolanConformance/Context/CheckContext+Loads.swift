@@ -82,9 +82,9 @@ extension CheckContext {
 
     /// A load of `request` that is made and not started.
     ///
-    /// - Throws: Also if the check's time is over (``keepsTime()``), or if a load of this URL hung before.
+    /// - Throws: Also if the check's time is over (``checkDeadline()``), or if a load of this URL hung before.
     func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
-        try keepsTime()
+        try checkDeadline()
         if hungLoads.contains(request.url.description, of: target.loads) {
             throw CheckSkipped("\(request.url.shortDescription) did not end in an earlier check; LIFE-02 reports it")
         }
@@ -104,7 +104,7 @@ extension CheckContext {
     ) throws(CheckSkipped) -> LoadRecord {
         let load = try make(request, of: instance, script)
         let isUsualTime = limit == nil
-        let limit = limit ?? patience
+        let limit = limit ?? loadTimeLimit
         try load.start()
         guard load.waitUntilIdle(limit) else {
             areAllIdle = false
@@ -167,7 +167,7 @@ extension CheckContext {
             }
         }
         if areAllIdle { instance.end() }
-        // One URL that cannot be judged does not hide the findings of the others. But without findings the check does
+        // One URL that cannot be checked does not hide the findings of the others. But without findings the check does
         // not pass.
         if let reason, judged == 0 || findings.isEmpty { throw reason }
     }

@@ -29,9 +29,11 @@ struct LoadResult: Hashable {
         hasher.combine(failure)
     }
 
+    static let errorStart = "an error ("
+
     /// A short form for a finding, for example `an error (badResponse: 'the header has no length')`.
     var phrase: String {
-        if let errorPhrase { return "an error (\(errorPhrase))" }
+        if let errorPhrase { return "\(Self.errorStart)\(errorPhrase))" }
         if didFail { return "did_fail without an error" }
         return didFinish ? ValueFormatting.count(body.count, "byte") : "no end"
     }

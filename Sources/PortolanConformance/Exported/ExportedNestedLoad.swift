@@ -3,10 +3,10 @@
 import PortolanCore
 
 /// A nested load of a handler of this process. It is loaded completely, and delivered in one sequence.
-final class ExportedInnerLoad: ProtocolLoad {
+final class ExportedNestedLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
-    private let inner: InnerLoads
+    private let nestedLoads: NestedLoadCache
     private let state = ConditionLock(State())
 
     private struct State {
@@ -16,28 +16,28 @@ final class ExportedInnerLoad: ProtocolLoad {
         var isResumed = false
         /// The events that remain to be delivered.
         var steps: [@Sendable (any ProtocolClient) -> Flow] = []
-        var isTelling = false
+        var isDelivering = false
     }
 
-    init(_ request: Request, _ client: any ProtocolClient, by inner: InnerLoads) {
-        (self.request, self.client, self.inner) = (request, client, inner)
+    init(_ request: Request, _ client: any ProtocolClient, by nestedLoads: NestedLoadCache) {
+        (self.request, self.client, self.nestedLoads) = (request, client, nestedLoads)
     }
 
     func startLoading() {
-        inner.load(request) { [self] outcome in
+        nestedLoads.load(request) { [self] outcome in
             state.withLock { $0.steps = Self.steps(for: outcome) }
-            goOn()
+            deliverPendingEvents()
         }
     }
 
     func stopLoading() { state.withLock { $0.isStopped = true } }
 
     func resumeLoading() {
-        state.withLock { if $0.isTelling { $0.isResumed = true } else { $0.isPaused = false } }
-        goOn()
+        state.withLock { if $0.isDelivering { $0.isResumed = true } else { $0.isPaused = false } }
+        deliverPendingEvents()
     }
 
-    private static func steps(for outcome: InnerLoads.Outcome) -> [@Sendable (any ProtocolClient) -> Flow] {
+    private static func steps(for outcome: NestedLoadCache.Outcome) -> [@Sendable (any ProtocolClient) -> Flow] {
         switch outcome {
         case .success((let data, let response)):
             let bytes = Array(data)
@@ -60,11 +60,11 @@ final class ExportedInnerLoad: ProtocolLoad {
     }
 
     /// One thread delivers at a time. It also handles a resume that comes during a delivery.
-    private func goOn() {
+    private func deliverPendingEvents() {
         while let step = next() {
             let flow = step(client)
             state.withLock { state in
-                state.isTelling = false
+                state.isDelivering = false
                 if flow == .pause { state.isPaused = !state.isResumed }
                 state.isResumed = false
                 if flow == .stopped { state.isStopped = true }
@@ -74,8 +74,8 @@ final class ExportedInnerLoad: ProtocolLoad {
 
     private func next() -> (@Sendable (any ProtocolClient) -> Flow)? {
         state.withLock { state in
-            guard !state.isStopped, !state.isPaused, !state.isTelling, !state.steps.isEmpty else { return nil }
-            state.isTelling = true
+            guard !state.isStopped, !state.isPaused, !state.isDelivering, !state.steps.isEmpty else { return nil }
+            state.isDelivering = true
             return state.steps.removeFirst()
         }
     }

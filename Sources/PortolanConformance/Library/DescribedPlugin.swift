@@ -120,7 +120,7 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
-/// A C struct in a value that a closure may return.
+/// A C struct in a value that a closure can return.
 @safe
 private struct Whole<Value>: @unchecked Sendable {  // … because it is a copy
     let value: Value

@@ -24,7 +24,7 @@ package struct JSONReport: Sendable {
             "id": .string(result.rule.id), "level": .integer(result.rule.level), "verdict": .string(result.verdict.rawValue),
             "findings": .array(result.findings.map(value)),
             "sentence": .string(result.rule.sentence), "reason": .string(result.reason), "remedy": .string(result.remedy),
-            "again": .string(result.again(command)), "note": .text(result.note), "ms": .milliseconds(result.duration),
+            "again": .string(result.repeatCommand(command)), "note": .text(result.note), "ms": .milliseconds(result.duration),
             "lastEvents": .array(result.lastEvents.map(JSONValue.string)), "stack": .array(result.stack.map(JSONValue.string)),
         ]
     }

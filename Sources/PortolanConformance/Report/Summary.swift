@@ -49,6 +49,20 @@ public struct Summary: Sendable {
         }
     }
 
+    /// One line for each error that failed several checks, for example `3 checks failed with the same error,
+    /// badResponse: 'the table is missing'; fix that first, then check again: BODY-01, CHAL-03, LIFE-10`.
+    public var errorLines: [String] {
+        let groups = Dictionary(grouping: results.filter { $0.sharedError != nil }) { $0.sharedError ?? "" }
+        return groups.compactMap { error, results -> (line: String, count: Int)? in
+            let ids = results.reduce(into: [String]()) { if $0.last != $1.rule.id { $0.append($1.rule.id) } }
+            guard ids.count > 1 else { return nil }
+            return (
+                "\(ids.count) checks failed with the same error, \(error); fix that first, then check again: \(ids.joined(separator: ", "))",
+                ids.count
+            )
+        }.sorted { ($1.count, $0.line) < ($0.count, $1.line) }.map(\.line)
+    }
+
     /// The most frequent reasons for skipped checks, such as a missing manifest: one line for each of the first `limit`
     /// reasons.
     public func gapLines(_ limit: Int) -> [String] {

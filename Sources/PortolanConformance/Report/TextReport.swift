@@ -8,6 +8,8 @@ public struct TextReport: Sendable {
     private let isVerbose: Bool
     /// The causes that ended a check before. Further checks with the same cause have no lines; the summary names them.
     private var reportedCauses: Set<CrashSignature> = []
+    /// For each error that failed a check before: the ID of the first of these checks.
+    private var reportedErrors: [String: String] = [:]
     /// Whether `--sanitizer` could find more.
     private let hasSanitizer: Bool
 
@@ -25,6 +27,12 @@ public struct TextReport: Sendable {
         let rule = result.rule
         let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
         if let cause = result.cause, !reportedCauses.insert(cause).inserted, !isVerbose { return [] }
+        if let error = result.sharedError, !isVerbose {
+            if let first = reportedErrors[error] {
+                return [head + rule.sentence] + result.findings.flatMap(self.lines) + ["         the same error as in \(first)"]
+            }
+            reportedErrors[error] = rule.id
+        }
         // A crash or a hang need not violate the rule of the check.
         var lines = result.cause.map { [head + $0.phrase, "         during the check: \(rule.sentence)"] } ?? [head + rule.sentence]
         if let note = result.note { lines.append("         \(note)") }
@@ -35,9 +43,9 @@ public struct TextReport: Sendable {
         if result.verdict != .warned, !result.lastEvents.isEmpty {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }
         }
-        if result.makesItself { lines.append("         again: \(result.again(command))") }
+        if result.hasOwnCheck { lines.append("         again: \(result.repeatCommand(command))") }
         let hasMore = hasSanitizer && result.verdict == .crashed && rule.category != "PERF"
-        if hasMore { lines.append("         more: \(result.again(command)) --sanitizer") }
+        if hasMore { lines.append("         more: \(result.repeatCommand(command)) --sanitizer") }
         return lines
     }
 

@@ -9,7 +9,7 @@ struct Timeline: Sendable {
         case call, `return`, event
 
         init(_ entry: CallLogEntry) {
-            self = entry.entered != nil ? .call : entry.left != nil ? .return : .event
+            self = entry.calledFunction != nil ? .call : entry.returnedFunction != nil ? .return : .event
         }
 
         var meaning: String {

@@ -39,13 +39,13 @@ struct SupervisorProcess {
         ChildProcess.closeStreams()
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
-        guard getppid() == runnerProcess else { leave() }
+        guard getppid() == runnerProcess else { exitNow() }
         while let order = nextOrder(), checks.indices.contains(order.number) { make(checks[order.number], order).write(to: reports) }
-        leave()
+        exitNow()
     }
 
     /// Exits immediately by SIGKILL, because Valgrind would otherwise search for leaks.
-    private func leave() -> Never {
+    private func exitNow() -> Never {
         kill(getpid(), SIGKILL)
         _exit(0)
     }
@@ -106,7 +106,7 @@ struct SupervisorProcess {
         let isToEnd = getppid() != runnerProcess || (number == SIGTERM && sender == runnerProcess)
         guard isToEnd else { return }
         endAll()
-        leave()
+        exitNow()
     }
 
     /// Reaps children that have ended: those that the plugin left behind, and the check's own process, whose status is

@@ -33,7 +33,7 @@ struct SupervisorPool {
                 // The existing supervisors can run it.
                 if !all.isEmpty { break }
                 var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
-                result.lack = .fromTheStart
+                result.shortage = .fromTheStart
                 outcomes.append(Supervisor.Outcome(result: result))
             }
             waiting.removeFirst()

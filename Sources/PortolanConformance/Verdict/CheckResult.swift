@@ -20,7 +20,7 @@ public struct CheckResult: Hashable, Sendable {
     /// Whether an instance or a load remains that the runner did not end. Memory that it holds is not a leak.
     var hasLeftOpen = false
     /// When the runner itself lacked a system resource, if the check was skipped or crashed for that reason.
-    var lack: Lack?
+    var shortage: ResourceShortage?
     /// The stack of a crash as addresses, and the same with names; `nil` if the process did not crash, or could not
     /// report.
     var crashStack: CrashStack?
@@ -38,7 +38,7 @@ public struct CheckResult: Hashable, Sendable {
 }
 
 /// When a process had no memory, process, thread or file for the runner.
-enum Lack: UInt8, Hashable, Sendable {
+enum ResourceShortage: UInt8, Hashable, Sendable {
     /// Before any code of the plugin ran in it.
     case fromTheStart = 1
     /// After it had some before.
@@ -50,7 +50,7 @@ extension CheckResult {
     mutating func fail(_ detail: String) {
         findings.append(Finding(.failure, Text.oneLine(detail, limit: 1000)))
         guard verdict != .crashed, verdict != .hung else { return }
-        (verdict, note, lack) = (.failed, nil, nil)
+        (verdict, note, shortage) = (.failed, nil, nil)
     }
 
     /// Why the result matters. A crash can be unrelated to the rule of the check.
@@ -90,5 +90,16 @@ extension CheckResult {
         case .passed, .failed, .warned, .skipped:
             return nil
         }
+    }
+}
+
+extension CheckResult {
+    /// The error that every finding of a failed check quotes; `nil` if they quote different ones or none. Checks that
+    /// fail with the same error have the same cause.
+    var sharedError: String? {
+        guard verdict == .failed, let error = findings.first?.quotedError, findings.allSatisfy({ $0.quotedError == error }) else {
+            return nil
+        }
+        return error
     }
 }

@@ -19,6 +19,14 @@ public struct Finding: Hashable, Sendable {
     /// How to repair what the finding shows; `nil` if the rule's ``ConformanceRule/remedy`` fits.
     public let remedy: String?
 
+    /// The error of a load that the detail quotes, as ``LoadResult/phrase`` does; `nil` if it quotes none.
+    var quotedError: String? {
+        guard let start = detail.firstRange(of: LoadResult.errorStart)?.upperBound else { return nil }
+        let rest = detail[start...]
+        guard let end = rest.firstRange(of: "')")?.lowerBound ?? rest.firstIndex(of: ")") else { return nil }
+        return String(rest[..<end]) + (rest[end...].hasPrefix("'") ? "'" : "")
+    }
+
     init(_ weight: Weight, _ detail: String, remedy: String? = nil) {
         (self.weight, self.detail, self.remedy) = (weight, detail, remedy)
     }
