@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The differences between a request and the load's own request. Describes the target of a redirect, the request of a
-/// nested load or the canonical form of a request.
+/// Changes of a load's request. They describe the target of a redirect, the request of a nested load, or the canonical
+/// form of a request.
 ///
 /// Everything else stays the same, including properties that the plugin does not know.
-public struct PluginChange: Sendable {
-    /// Absolute; `nil` keeps the URL.
+public struct PluginRequestChanges: Sendable {
+    /// An absolute URL. `nil` keeps the URL.
     public var url: String?
+    /// `nil` keeps the method.
     public var method: String?
-    /// Each element replaces all fields of its name; `nil` removes them. Two elements of the same name are both added.
+    /// Each element replaces all fields of its name, or removes them if its value is `nil`. Two elements of the same
+    /// name give two fields.
     public var fields: [(name: String, value: String?)]
-    /// Each element replaces the property of its name; `nil` removes it.
+    /// Each element replaces the property of its name, or removes it if its value is `nil`.
     public var properties: [(name: String, value: PluginPropertyValue?)]
     /// Whether the new request has no body.
     public var dropsBody: Bool
-    /// Whether to remove all fields except ``fields``. For a layered handler, whose `Range` and `If-…` do not apply to
-    /// the inner resource.
+    /// Whether to remove all fields except ``fields``. Layered handlers set it, because `Range` and `If-…` do not apply
+    /// to the nested resource.
     public var dropsFields: Bool
 
     public init(
@@ -30,12 +32,12 @@ public struct PluginChange: Sendable {
         self.dropsFields = dropsFields
     }
 
-    /// The request of a layered handler: `url` without the outer request's fields and body.
-    public static func inner(_ url: String) -> Self { Self(url: url, dropsBody: true, dropsFields: true) }
+    /// The changes for the nested load of a layered handler: another URL, and no fields and body of the load's request.
+    public static func nested(_ url: String) -> Self { Self(url: url, dropsBody: true, dropsFields: true) }
 }
 
-extension PluginChange {
-    /// - Throws: ``PluginError/Code/badRequest`` if the host would end the load (SEC-01, SEC-08).
+extension PluginRequestChanges {
+    /// - Throws: ``PluginError/Code/badRequest`` if the host would reject the changes (SEC-01, SEC-08).
     func check() throws(PluginError) {
         if let method, !Syntax.isToken(method) {
             throw PluginError(.badRequest, message: "the method '\(Syntax.oneLine(String(method.prefix(80))))' is not a token")
