@@ -92,6 +92,9 @@ import Testing
         #expect(built.status == 0, "\(built.text)")
         let tested = try make("-C hello test")
         #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
+        // A stack trace can name the functions of the plugin, although the library exports only its entry.
+        let symbols = try program.runScript("nm hello/hello.so; nm -D --defined-only --extern-only hello/hello.so | wc -l")
+        #expect(symbols.text.contains("SchemeHandlerV") && symbols.lines.last == "1", "\(symbols.lines.suffix(3))")
         // The kit's folder is not needed after the build.
         let elsewhere = try make("-C hello PORTOLAN_KIT=/nowhere")
         #expect(elsewhere.status == 0, "a finished build is not repeated")
