@@ -101,7 +101,7 @@ import Testing
         ("password", .use(.password(user: "us\u{E9}r", password: "p w")), "disposition 1, user us\u{E9}r, password p w"),
         ("certificate", .use(credential), "disposition 1, certificate leaf, certificate root, key key"),
         ("trust", .use(.serverTrust), "disposition 1"),
-        // A credential of the wrong kind is ignored.
+        // The host ignores a credential of the wrong kind.
         ("password", .use(credential), "disposition 3"), ("certificate", .use(.serverTrust), "disposition 3"),
         ("trust", .use(.password(user: "u", password: "p")), "disposition 3"),
     ]
@@ -135,16 +135,16 @@ import Testing
             ("password", ProtectionSpace.Kind.password(scheme: "digest"), "hold" as String?),
             ("certificate", .clientCertificate(acceptedIssuers: names), nil), ("trust", .serverTrust(chain: names), nil),
         ])
-    func challengeArrivesWithAllItsParts(style: String, question: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
-        let seen = ConditionLock<AuthenticationChallenge?>(nil)
+    func challengeArrivesWithAllItsParts(style: String, challenge: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
+        let receivedChallenge = ConditionLock<AuthenticationChallenge?>(nil)
         let client = RecordingClient(onChallenge: { challenge in
-            seen.withLock { $0 = challenge }
+            receivedChallenge.withLock { $0 = challenge }
             challenge.answer(.cancel)
         })
-        _ = try run("\(style)://\(question.what)", client)
+        _ = try run("\(style)://\(challenge.what)", client)
         let expected = ProtectionSpace(
-            kind: question.kind, protocolName: style, host: question.what, port: 4711, realm: question.realm, isProxy: true)
-        #expect(seen.withLock { $0 }?.protectionSpace == expected)
+            kind: challenge.kind, protocolName: style, host: challenge.what, port: 4711, realm: challenge.realm, isProxy: true)
+        #expect(receivedChallenge.withLock { $0 }?.protectionSpace == expected)
     }
 
     /// Uses the whole loader, which answers no certificate challenge itself.
@@ -251,7 +251,7 @@ import Testing
     }
 
     @Test(arguments: styles)
-    func nestedLoadOfItsOwnRequestFailsWithARemedy(style: String) throws {
+    func nestedLoadOfTheSameRequestFailsWithARemedy(style: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request("\(style)://itself")) }
         let cause = error?.cause as? LoadError
         #expect(cause?.code == .unsupportedScheme)

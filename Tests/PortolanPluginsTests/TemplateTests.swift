@@ -118,7 +118,7 @@ import Testing
         #expect(load.client.events.filter(\.isEnd).count == 1)
     }
 
-    @Test func aStopWhileTheUploadWaitsEndsTheLoad() throws {
+    @Test func stopWhileTheUploadWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
         var request = try Request("template://echo", method: .post)
         request.body = HandFedBody().body(length: nil)
@@ -179,7 +179,7 @@ import Testing
         #expect(load.client.events.last == .finished)
     }
 
-    @Test func aStopWhileAChallengeWaitsEndsTheLoad() throws {
+    @Test func stopWhileAChallengeIsOpenEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
         let load = try TestHandlerLoad(plugin, "template://secret")
         load.start()

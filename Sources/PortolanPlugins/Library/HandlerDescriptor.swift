@@ -3,7 +3,7 @@
 import CPortolan
 import PortolanCore
 
-/// A handler's checked description, with its functions.
+/// A checked `portolan_handler`, with its functions.
 @safe
 struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let identifier: String
@@ -45,7 +45,8 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
                 .schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
         }
         var schemes: [String] = []
-        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").each { string throws(ContractViolation) in
+        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").forEachElement {
+            string throws(ContractViolation) in
             let scheme = unsafe string.repairedText
             guard Text.isScheme(scheme) else {
                 throw ContractViolation(
@@ -60,17 +61,18 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         return .only(schemes)
     }
 
-    /// Checks that all functions of exactly one style are present.
+    /// Checks that the table has the functions of a blocking load or those of an event-driven load.
     private static func check(_ loads: portolan_load_table, of identifier: String) throws(ContractViolation) {
         let isBlocking = unsafe loads.run != nil
-        let ofEvents = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]
+        let hasEventFunctions = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]
         guard unsafe loads.destroy != nil else {
             throw ContractViolation(.structsAreWhole, "the load table of \(identifier) has no function `destroy`")
         }
-        guard isBlocking ? !ofEvents.contains(true) : !ofEvents.contains(false) else {
+        guard isBlocking ? !hasEventFunctions.contains(true) : !hasEventFunctions.contains(false) else {
             throw ContractViolation(
                 .structsAreWhole,
-                "the load table of \(identifier) has neither style, or both; give `run`, or else `start`, `resume` and `woken`")
+                "the load table of \(identifier) must have either `run` (a blocking load) or `start`, `resume` and `woken` (an event-driven load)"
+            )
         }
     }
 }

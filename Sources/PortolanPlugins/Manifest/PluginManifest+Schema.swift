@@ -4,7 +4,7 @@ extension PluginManifest {
     /// The JSON Schema (draft 2020-12) of a manifest, for editors. `docs/plugin-manifest.schema.json` contains this
     /// text.
     ///
-    /// The schema allows a little more than ``init(parsing:path:)``, which also compares values with each other.
+    /// The schema allows a little more than ``init(parsing:path:)``, which also checks relations between values.
     package static let schema = #"""
         {
           "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -22,14 +22,14 @@ final class HostedHandler: ProtocolHandler {
 
     func canInit(_ request: Request) -> Bool {
         guard let function = unsafe descriptor.functions.can_init else { return true }
-        let image = unsafe CStorage(request)
-        return unsafe function(plugin.state, image.pointer) != 0
+        let cRequest = unsafe CStorage(request)
+        return unsafe function(plugin.state, cRequest.pointer) != 0
     }
 
     func canonicalRequest(for request: Request) -> Request {
         guard let function = unsafe descriptor.functions.canonical_request else { return request }
-        let image = unsafe CStorage(request)
-        let form = unsafe CanonicalForm.collect(for: request) { unsafe function(plugin.state, image.pointer, $0) }
+        let cRequest = unsafe CStorage(request)
+        let form = unsafe CanonicalForm.collect(for: request) { unsafe function(plugin.state, cRequest.pointer, $0) }
         if let violation = form.violation { plugin.report(violation, by: identifier) }
         return form.request
     }
@@ -42,7 +42,8 @@ final class HostedHandler: ProtocolHandler {
     }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        let calls: any LoadCalls = traits.contains(.blocking) ? BlockingCalls(threads: threads) : EventLoadCalls(helpers: plugin.helpers)
+        let calls: any LoadCalls =
+            traits.contains(.blocking) ? BlockingCalls(threads: threads) : EventLoadCalls(helperThreads: plugin.helperThreads)
         let load = HostedLoad(
             request, cached: cachedResponse, client: client, handler: descriptor, plugin: plugin, calls: calls)
         do throws(LoadError) {
@@ -54,7 +55,7 @@ final class HostedHandler: ProtocolHandler {
     }
 }
 
-/// A plugin's load as a ``ProtocolLoad``. Stops the load when released.
+/// A plugin's load as a ``ProtocolLoad``. Stops the load when it is released.
 private final class PluginLoad: StallExplaining {
     private let load: HostedLoad
 

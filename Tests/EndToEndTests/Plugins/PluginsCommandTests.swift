@@ -68,7 +68,7 @@ import Testing
         try program.installTemplate(as: "again")
         let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
         let shadowed =
-            "\(program.path)/plugins/again/again.plugin.json: MANIF-10: org.portolan.template is also in '\(template)/Template.plugin.json', which is found first; remove one"
+            "\(program.path)/plugins/again/again.plugin.json: MANIF-10: org.portolan.template is also in '\(template)/Template.plugin.json', which is found first; remove one of them"
         let outcome = try run("list")
         #expect(
             outcome.lines == [

@@ -39,8 +39,8 @@ import Testing
             case .receiving: [.receiveHead, .send(text: head), bytes, .stall]
             case .paused: [.receiveHead, .send(text: head), .forever([bytes])]
             case .challenged:
-                HTTPExchange.respond("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
-            case .redirecting: HTTPExchange.respond("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
+                HTTPTransaction.respond("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
+            case .redirecting: HTTPTransaction.respond("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
             }
         }
     }

@@ -2,6 +2,7 @@
 
 import PortolanCore
 import PortolanPluginKit
+import PortolanTestSupport
 import Testing
 
 /// Percent-decoding of URL parts in the kit.

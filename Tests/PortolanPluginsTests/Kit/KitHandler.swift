@@ -44,7 +44,7 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
         if request.path == "settings" {
             return try await Self.answer("\(settings.greeting ?? "-") \(settings.limits?.depth ?? -1)", client)
         }
-        guard let load = (Self.loads.merging(Self.hostile) { $1 })[request.decodedPath()] else {
+        guard let load = try (Self.loads.merging(Self.hostile) { $1 })[request.decodedPath()] else {
             throw PluginError(.notFound, message: "there is no load '\(request.path)'")
         }
         try await load(request, client)

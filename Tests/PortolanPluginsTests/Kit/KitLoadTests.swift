@@ -149,7 +149,7 @@ import Testing
         #expect(try await kit.run("kit:ask", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
     }
 
-    @Test func abandonedChallengeIsWithdrawn() async throws {
+    @Test func abandonedChallengeIsCancelled() async throws {
         let client = try await kit.run("kit:ask-in-vain")
         #expect(client.events.contains(.challengeWithdrawn))
         #expect(client.text == "gave up")

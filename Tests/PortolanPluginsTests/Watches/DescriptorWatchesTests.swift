@@ -12,7 +12,7 @@ import Testing
     import Musl
 #endif
 
-/// The recorded events, the news of watches, and the owners of descriptors.
+/// The events of watches and timers, and descriptors that several loads use.
 @Suite(.timeLimit(.minutes(10))) struct DescriptorWatchesTests {
     private final class ReadinessRecorder: Sendable {
         let readyCount = ConditionLock(0)
@@ -64,13 +64,13 @@ import Testing
         let pair = try WatchedSocketPair()
         let watches = recorder.watches()
         // Fills the socket, so that it is only readable.
-        let room = [UInt8](repeating: 0, count: 1 << 16)
-        while unsafe send(pair.plugins, room, room.count, CInt(MSG_DONTWAIT)) > 0 {}
+        let bytes = [UInt8](repeating: 0, count: 1 << 16)
+        while unsafe send(pair.plugins, bytes, bytes.count, CInt(MSG_DONTWAIT)) > 0 {}
         pair.send("x")
         #expect(watches.watch(pair.plugins, for: [.readable, .writable]) == 0)
         recorder.wait()
         #expect(!watches.takeNews(isPaused: true), "readable waits for the resume; writable is armed again")
-        var drain = room
+        var drain = bytes
         while unsafe recv(pair.tests, &drain, drain.count, CInt(MSG_DONTWAIT)) > 0 {}
         recorder.wait(for: 2)
         #expect(watches.takeNews(isPaused: true))
@@ -100,8 +100,8 @@ import Testing
         let next = second.watches()
         let number = dup(pairs[0].plugins)
         #expect(first.watch(number, for: .readable) == 0)
-        // Assigns the same number, as after close(2) and open(2). While other tests run, those calls may return other
-        // numbers.
+        // Assigns the same number, as close(2) and open(2) can do. Those calls could return another number while other
+        // tests run.
         #expect(dup2(pairs[1].plugins, number) == number)
         #expect(next.watch(number, for: .readable) == 0)
         #expect(recorder.closed.withLock { $0 } == [number])
@@ -132,7 +132,7 @@ import Testing
         close(number)
     }
 
-    /// The poller recorded an event of the old watch, and reports it when the new watch is armed.
+    /// The poller reports an event of the old watch after the new watch has begun.
     @Test func eventOfARemovedWatchIsNotReportedForTheNextOne() throws {
         let pair = try WatchedSocketPair()
         let watches = recorder.watches()

@@ -11,9 +11,9 @@ import Testing
     import Musl
 #endif
 
-/// Runs of steps without a loader.
-@Suite struct BoundRunTests {
-    private final class Host: RunHost {
+/// Executions of steps without a loader.
+@Suite struct BindingExecutionTests {
+    private final class Context: ExecutionContext {
         let request: Request
         let settings: [String: PropertyValue] = [:]
         let libraryName = "libc"
@@ -21,38 +21,37 @@ import Testing
 
         init() throws { request = try Request("bound:x") }
 
-        var mayCall: Bool { true }
-        func enterCall() -> Bool { true }
-        func leaveCall() {}
+        var isRunning: Bool { true }
+        func beginCall() -> Bool { true }
+        func endCall() {}
         func respond(_ response: Response) -> Bool { true }
         func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
             delivered.withLock { unsafe $0 += Array(bytes) }
             return true
         }
-        func readBody(_ room: UnsafeMutableRawBufferPointer) throws(RunEnd) -> Int { 0 }
+        func readBody(into buffer: UnsafeMutableRawBufferPointer) throws(ExecutionEnd) -> Int { 0 }
     }
 
     /// Runs steps that call a function of the C library.
-    private func run(_ name: String, _ signature: String, _ steps: [StepSource]) throws -> (BoundRun, Host) {
+    private func run(_ name: String, _ signature: String, _ steps: [StepSource]) throws -> (BindingExecution, Context) {
         var source = BindingSource()
         source.functions = [Named(name, signature)]
         source.steps = steps
         let linked = try unsafe LinkedProgram(BindingProgram(checking: source, settings: [])) { unsafe dlsym(nil, $0) }
-        let host = try Host()
-        let run = BoundRun(linked, host: host, pool: CallbackPool(linked) { _ in })
-        try run.run(linked.steps)
-        return (run, host)
+        let context = try Context()
+        let execution = BindingExecution(linked, context: context, callbackPool: CallbackPool(linked) { _ in })
+        try execution.run(linked.steps)
+        return (execution, context)
     }
 
-    /// Memory that the library borrows stays until the load has ended. Memory that goes to the reader does not stay,
-    /// whatever its size.
+    /// The arena keeps memory for the library until the load ends, but no delivered bytes.
     @Test func deliveredBytesAreNotRetained() throws {
         var step = StepSource(.call(CallSource("strerror", [.number("2")])))
         step.result = "words"
         step.deliver = "{words}"
-        let (run, host) = try run("strerror", "cstring (int)", [step])
-        #expect(String(decoding: host.delivered.withLock { $0 }, as: UTF8.self) == "No such file or directory")
-        #expect(run.arena.blocks.isEmpty)
+        let (execution, context) = try run("strerror", "cstring (int)", [step])
+        #expect(String(decoding: context.delivered.withLock { $0 }, as: UTF8.self) == "No such file or directory")
+        #expect(execution.arena.blocks.isEmpty)
     }
 
     /// The implementation depends on the processor, or comes from the kernel.

@@ -5,14 +5,13 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// A nested load of a plugin's load. Buffers events until the plugin pulls them, and pauses when too many bytes are
-/// waiting.
+/// A nested load of a plugin's load. Buffers events until the plugin reads them, and pauses when the buffer is full.
 ///
-/// The client's functions may be called on any thread, the pulling functions only one at a time.
+/// The functions of the client can be called on any thread. The functions that read must be called one at a time.
 @safe
-final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because what is not behind `state` belongs to the pulling side
-    /// The number of waiting bytes above which the load is paused.
-    static let window = 256 << 10
+final class BufferedNestedLoad: ProtocolClient, @unchecked Sendable {  // … because the reading functions are serial
+    /// The number of buffered bytes above which the load pauses.
+    static let bufferLimit = 256 << 10
 
     private struct State: ~Copyable {
         var load: (any ProtocolLoad)?
@@ -28,33 +27,33 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         case failed(LoadError)
     }
 
-    /// The result of a pull.
+    /// The result of a read.
     enum Pull<Value> {
         case value(Value)
-        /// Nothing yet; `onProgress` will be called when there is something.
-        case nothing
+        /// There is nothing to read now. `onProgress` will be called.
+        case pending
         case end
         case failed
     }
 
     private let state = Mutex(State())
-    private let outer: any ProtocolClient
+    private let parentClient: any ProtocolClient
     private let onProgress: @Sendable () -> Void
-    private var responseImage: CStorage<portolan_response>?
-    private var errorImage: CStorage<portolan_error>?
+    private var cResponse: CStorage<portolan_response>?
+    private var cError: CStorage<portolan_error>?
 
     /// - Parameters:
-    ///   - outer: the client of the parent load.
-    ///   - onProgress: called on any thread when something arrived.
-    init(outer: any ProtocolClient, onProgress: @escaping @Sendable () -> Void) {
-        self.outer = outer
+    ///   - parentClient: the client of the parent load.
+    ///   - onProgress: called on any thread when there is something to read.
+    init(parentClient: any ProtocolClient, onProgress: @escaping @Sendable () -> Void) {
+        self.parentClient = parentClient
         self.onProgress = onProgress
     }
 
-    // MARK: The pulling side
+    // MARK: Reading
 
     func start(_ request: Request) {
-        let load = outer.makeNestedLoad(for: request, client: self)
+        let load = parentClient.makeNestedLoad(for: request, client: self)
         let isClosed = state.withLock { state in
             if !state.isClosed { state.load = load }
             return state.isClosed
@@ -62,50 +61,50 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         if isClosed { load.stopLoading() } else { load.startLoading() }
     }
 
-    /// Ends a load that was never started.
+    /// Fails the load without starting it.
     func fail(_ error: LoadError) {
         state.withLock { $0.end = $0.end ?? .failed(error) }
     }
 
     func pullResponse() -> Pull<UnsafePointer<portolan_response>> {
-        if unsafe responseImage == nil {
+        if unsafe cResponse == nil {
             let (response, hasEnded) = state.withLock { ($0.response, $0.end != nil) }
-            guard let response else { return unsafe hasEnded ? .failed : .nothing }
-            unsafe responseImage = unsafe CStorage(response.0, storage: response.1)
+            guard let response else { return unsafe hasEnded ? .failed : .pending }
+            unsafe cResponse = unsafe CStorage(response.0, storage: response.1)
         }
-        guard let image = unsafe responseImage?.pointer else { return unsafe .nothing }
-        return unsafe .value(image)
+        guard let pointer = unsafe cResponse?.pointer else { return unsafe .pending }
+        return unsafe .value(pointer)
     }
 
-    /// Returns all waiting bytes. They stay valid until the next call.
+    /// Returns all buffered bytes. They are valid until the next call.
     func pullBytes() -> Pull<UnsafeRawBufferPointer> {
-        var toResume: (any ProtocolLoad)?
+        var pausedLoad: (any ProtocolLoad)?
         let pull = unsafe state.withLock { state -> Pull<UnsafeRawBufferPointer> in
             guard state.bytes.count > 0 else {
                 return switch state.end {
-                case nil: unsafe .nothing
+                case nil: unsafe .pending
                 case .finished: unsafe .end
                 case .failed: unsafe .failed
                 }
             }
             if state.isPaused {
                 state.isPaused = false
-                toResume = state.load
+                pausedLoad = state.load
             }
             return unsafe .value(state.bytes.take())
         }
-        toResume?.resumeLoading()
+        pausedLoad?.resumeLoading()
         return unsafe pull
     }
 
-    /// The error if the load failed; valid until this load is released.
+    /// The error if the load failed. It is valid until this object is released.
     func pullError() -> UnsafePointer<portolan_error>? {
-        if unsafe errorImage == nil {
+        if unsafe cError == nil {
             let end = state.withLock { $0.end }
             guard case .failed(let error) = end else { return nil }
-            unsafe errorImage = unsafe CStorage(error)
+            unsafe cError = unsafe CStorage(error)
         }
-        return unsafe errorImage?.pointer
+        return unsafe cError?.pointer
     }
 
     /// Stops the load. Any thread; idempotent.
@@ -121,7 +120,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
     // MARK: Events of the nested load
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        // A multipart response: the plugin receives the first response, and all bytes.
+        // Of a multipart response, the plugin receives the first response and all bytes.
         let isClosed = state.withLock { state in
             if state.response == nil { state.response = (response, storage) }
             return state.isClosed
@@ -136,7 +135,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
             state.withLock { state -> Flow in
                 guard !state.isClosed else { return .stopped }
                 unsafe state.bytes.append(source.bytes)
-                state.isPaused = state.bytes.count > Self.window
+                state.isPaused = state.bytes.count > Self.bufferLimit
                 return state.isPaused ? .pause : .keepGoing
             }
         }
@@ -156,18 +155,18 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         onProgress()
     }
 
-    /// The loader has already decided, so the response that still arrives here is delivered.
+    /// The loader has decided not to follow the redirect, so its response is delivered.
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .keepGoing }
 
-    /// The loader sends challenges to the delegate of the outermost load. A challenge that arrives here has no other
-    /// recipient.
+    /// The loader sends challenges to the delegate of the task. For a challenge that arrives here, there is no
+    /// delegate.
     func didReceive(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        outer.makeNestedLoad(for: request, client: client)
+        parentClient.makeNestedLoad(for: request, client: client)
     }
 
-    // Events that a pulled load does not use.
+    // A plugin cannot read these events of a nested load.
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
     func didReceiveInterim(_ response: Response) {}
     func didReceiveTrailers(_ fields: HTTPFields) {}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Calls with precomputed plans.
-extension BoundRun {
+extension BindingExecution {
     /// Stores the arguments in the frame.
     ///
-    /// - Returns: `false` if a handle is missing; the general path then reports the error.
+    /// - Returns: `false` if a handle is missing. `storeArguments` then reports the error.
     @inline(__always)
-    func place(_ words: [CallPlan.Word]) -> Bool {
+    func storeWords(_ words: [CallPlan.Word]) -> Bool {
         let cells = unsafe frame.cells
         for index in words.indices {
             switch words[index] {

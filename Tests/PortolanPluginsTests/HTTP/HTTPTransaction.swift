@@ -8,7 +8,7 @@ import TestThreads
 import Testing
 
 /// A request, the scripts of two servers, and the events that the caller must receive with every handler.
-struct HTTPExchange: Sendable, CustomTestStringConvertible {
+struct HTTPTransaction: Sendable, CustomTestStringConvertible {
     enum Upload: Sendable {
         case none
         case bytes(Int)
@@ -49,7 +49,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
         [.receiveHead, .receive(count), .send(text: text)]
     }
 
-    /// The result of the exchange, without port numbers.
+    /// The result of the transaction, without port numbers.
     struct Outcome: Equatable {
         var events: [String] = []
         /// The received requests by connection, in order of acceptance.

@@ -2,8 +2,8 @@
 
 import CPortolanFFI
 
-/// The properties of a type that libffi needs.
-enum ForeignType: Hashable, Sendable {
+/// A C type as libffi describes it.
+enum FFIType: Hashable, Sendable {
     case void, pointer
     case scalar(ScalarType)
 
@@ -26,7 +26,7 @@ enum ForeignType: Hashable, Sendable {
         switch operand {
         case .value(_, let type): self.init(type)
         case .length(_, let scalar): self = .scalar(scalar)
-        case .out, .bytes, .buffer, .outBytes, .outLength, .callback, .user: self = .pointer
+        case .outParameter, .bytes, .buffer, .outBytes, .outLength, .callback, .userData: self = .pointer
         }
     }
 
@@ -35,7 +35,7 @@ enum ForeignType: Hashable, Sendable {
         if case .value(let type) = parameter.kind { self.init(type) } else { self = .pointer }
     }
 
-    var pointer: UnsafeMutablePointer<ffi_type> {
+    var ffiType: UnsafeMutablePointer<ffi_type> {
         switch self {
         case .void: unsafe portolan_ffi_void()
         case .pointer: unsafe portolan_ffi_pointer()

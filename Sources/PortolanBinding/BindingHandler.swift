@@ -3,7 +3,7 @@
 package import PortolanCore
 
 /// The handler that a binding makes from a library. The loader treats it like any other plugin's handler.
-package final class BoundHandler: ProtocolHandler {
+package final class BindingHandler: ProtocolHandler {
     package let identifier: String
     package let schemes: SchemeSet
     package var traits: HandlerTraits { .blocking }
@@ -18,15 +18,15 @@ package final class BoundHandler: ProtocolHandler {
     }
 
     package func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        HeldLoad(BoundLoad(request, client: client, instance: instance, threads: threads))
+        StoppingLoad(BindingLoad(request, client: client, instance: instance, threads: threads))
     }
 }
 
-/// Stops its load when it is released.
-private final class HeldLoad: StallExplaining {
-    private let load: BoundLoad
+/// A load that stops when it is released.
+private final class StoppingLoad: StallExplaining {
+    private let load: BindingLoad
 
-    init(_ load: BoundLoad) {
+    init(_ load: BindingLoad) {
         self.load = load
     }
 

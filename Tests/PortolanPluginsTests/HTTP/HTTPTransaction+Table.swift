@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import ServerSupport
 
-extension HTTPExchange {
+extension HTTPTransaction {
     // Computed for each use. If it were stored, LeakSanitizer would report the contents of the steps as lost, because
     // it does not follow pointers that carry an enum's tag.
     static var all: [Self] { responses + uploads + redirections + authentications + faults }
