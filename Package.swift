@@ -207,8 +207,8 @@ let package = Package(
         .testTarget(
             name: "PortolanPluginsTests",
             dependencies: [
-                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanHTTP",
-                "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanLinux", httpTypes, logging,
+                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanCookies", "PortolanJSON", "CPortolan", "PortolanData",
+                "PortolanHTTP", "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanLinux", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",

@@ -30,6 +30,10 @@ struct InspectCommand: ParsableCommand {
         }
     }
 
+    private static func permissions(of manifest: PluginManifest) -> [String] {
+        manifest.permissions.map(\.rawValue).sorted()
+    }
+
     private static func lines(of plugin: InstalledPlugin, _ digest: String?) -> [String] {
         let manifest = plugin.manifest
         var lines = [
@@ -37,6 +41,7 @@ struct InspectCommand: ParsableCommand {
             "schemes     \(manifest.schemes.shortWords)", "manifest    \(plugin.manifestPath)", "library     \(plugin.libraryPath)",
             "sha256      \(digest ?? "the library cannot be read")\(manifest.sha256 == nil ? "" : manifest.sha256 == digest ? " (as pinned)" : " (not as pinned)")",
             manifest.hostVersions.map { "hosts       \($0.text)" },
+            manifest.permissions.isEmpty ? nil : "permissions \(permissions(of: manifest).joined(separator: ", "))",
         ].compactMap { $0 }
         for setting in manifest.settings {
             let value = setting.defaultValue.map { ", default \($0.text)" } ?? (setting.isRequired ? ", required" : "")
@@ -61,7 +66,8 @@ struct InspectCommand: ParsableCommand {
         }
         let more: [(String, JSONValue)] = [
             ("description", .text(manifest.summary)), ("sha256", .text(digest)), ("pinned", .text(manifest.sha256)),
-            ("hostVersions", .text(manifest.hostVersions?.text)), ("settings", .array(settings)),
+            ("hostVersions", .text(manifest.hostVersions?.text)),
+            ("permissions", .array(permissions(of: manifest).map { .string($0) })), ("settings", .array(settings)),
             ("conformance", .array((manifest.conformance?.loads ?? []).map(\.json))),
             ("warnings", .array(plugin.warnings.map { .string($0.description) })),
         ]

@@ -69,10 +69,11 @@ extension RuleCatalogue {
             try checkOpening(context, "MANIF-07")
         },
         .must(
-            "MANIF-08", level: 3, awaits: .isolation,
+            "MANIF-08", level: 3,
             "The manifest requests every permission that the plugin uses, and should request no other.",
             because: "Users decide by these permissions.",
-            remedy: "Request the permissions that you use."),
+            remedy: "Request the permissions that you use.",
+            check: checkPermissions),
         .must(
             "MANIF-09", level: 1, isEnforced: true,
             "Only root and the user can change the manifest and the library.",
@@ -108,7 +109,7 @@ extension RuleCatalogue {
 }
 
 extension CheckContext {
-    fileprivate func manifest() throws(CheckSkipped) -> InstalledPlugin {
+    func manifest() throws(CheckSkipped) -> InstalledPlugin {
         if target.problem != nil { throw CheckSkipped("the manifest can't be read (MANIF-01)") }
         guard let manifest = target.manifest else { throw CheckSkipped("the library was named without a manifest") }
         return manifest

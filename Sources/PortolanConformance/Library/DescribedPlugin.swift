@@ -90,6 +90,8 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     /// Whether it is an interposer, which receives every request.
     var takesAnyScheme: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 }
     var isMultipart: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 }
+    /// Whether its loads send and store cookies if the plugin has the permission.
+    var usesCookies: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_COOKIES.rawValue) != 0 && !takesAnyScheme }
     /// Whether it decides about requests; if not, it accepts every request of its schemes.
     var choosesRequests: Bool { unsafe functions.can_init != nil }
     var isBlocking: Bool { unsafe loads.run != nil }

@@ -61,6 +61,7 @@ enum DescriptorMemory {
         unsafe handler.size = UInt32(MemoryLayout<portolan_handler>.size)
         unsafe handler.identifier = arena.string(description.identifier)
         var flags = description.isMultipart ? PORTOLAN_MULTIPART.rawValue : 0
+        if description.usesCookies { flags |= PORTOLAN_COOKIES.rawValue }
         switch description.schemes {
         case .any: flags |= PORTOLAN_ANY_SCHEME.rawValue
         case .only(let schemes):

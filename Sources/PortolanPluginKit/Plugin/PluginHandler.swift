@@ -75,13 +75,21 @@ public struct PluginDescription: Sendable {
     public let schemes: Schemes
     /// Whether one load can deliver several responses, each with its data.
     public let isMultipart: Bool
+    /// Whether loads send and store cookies, like loads of `http:`: the request has a `Cookie` field, and the host
+    /// stores the `Set-Cookie` fields of responses and redirects. The manifest must have the permission `cookies`
+    /// (MANIF-08), or the host ignores this. The host also ignores this for ``Schemes/any``.
+    public let usesCookies: Bool
 
-    public init(identifier: String, name: String, vendor: String, version: String, schemes: Schemes, isMultipart: Bool = false) {
+    public init(
+        identifier: String, name: String, vendor: String, version: String, schemes: Schemes, isMultipart: Bool = false,
+        usesCookies: Bool = false
+    ) {
         self.identifier = identifier
         self.name = name
         self.vendor = vendor
         self.version = version
         self.schemes = schemes
         self.isMultipart = isMultipart
+        self.usesCookies = usesCookies
     }
 }

@@ -129,7 +129,9 @@ public struct InstalledPlugin: Sendable {
             throw LoadError(error)
         }
         if let binding = manifest.binding { return try open(binding, at: path, configuration, logger) }
-        return try Plugin(contentsOf: path, copying: copiesLibrary, configuration: configuration, logger: logger) {
+        return try Plugin(
+            contentsOf: path, copying: copiesLibrary, configuration: configuration, permissions: manifest.permissions, logger: logger
+        ) {
             descriptor throws(PluginProblem) in
             try checkAgreement(with: descriptor)
         }

@@ -114,7 +114,8 @@ public struct PluginCatalogue: Sendable {
     /// The policy for the identifier applies, but the identifier is known only after the library is open. So a denied
     /// plugin cannot load requests, but its library was mapped.
     public func open(libraryAt path: String) throws(LoadError) -> Plugin {
-        try Plugin(contentsOf: path, configuration: PluginConfiguration(), logger: logger) { descriptor throws(PluginProblem) in
+        try Plugin(contentsOf: path, configuration: PluginConfiguration(), permissions: [], logger: logger) {
+            descriptor throws(PluginProblem) in
             if let objection = policy.objection(to: descriptor.identifier) { throw PluginProblem(path, nil, objection) }
             try LibraryDigest.check(path, against: policy.pins(of: descriptor.identifier))
         }

@@ -9,6 +9,8 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
     let identifier: String
     let schemes: SchemeSet
     let traits: HandlerTraits
+    /// Whether the loads should send and store cookies. The plugin needs ``PluginPermission/cookies`` for it.
+    let requestsCookies: Bool
     let functions: portolan_handler
     /// `functions.make`, which is never NULL.
     let make: Make
@@ -33,13 +35,14 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         try Self.check(loads, of: identifier)
         self.loads = loads
         var traits: HandlerTraits = []
-        if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 { traits.insert(.multipart) }
+        if unsafe handler.has(PORTOLAN_MULTIPART) { traits.insert(.multipart) }
         traits.insert(unsafe loads.run != nil ? .blocking : .stopsInTurn)
         self.traits = traits
+        requestsCookies = unsafe handler.has(PORTOLAN_COOKIES) && !handler.has(PORTOLAN_ANY_SCHEME)
     }
 
     private static func schemes(of handler: portolan_handler, _ identifier: String) throws(ContractViolation) -> SchemeSet {
-        if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 { return .any }
+        if unsafe handler.has(PORTOLAN_ANY_SCHEME) { return .any }
         guard unsafe handler.scheme_count > 0, let start = unsafe handler.schemes else {
             throw ContractViolation(
                 .schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
@@ -74,5 +77,11 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
                 "the load table of \(identifier) must have either `run` (a blocking load) or `start`, `resume` and `woken` (an event-driven load)"
             )
         }
+    }
+}
+
+extension portolan_handler {
+    fileprivate func has(_ flag: portolan_handler_flags) -> Bool {
+        unsafe flags & UInt32(bitPattern: flag.rawValue) != 0
     }
 }

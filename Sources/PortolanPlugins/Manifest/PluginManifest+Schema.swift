@@ -55,6 +55,12 @@ extension PluginManifest {
               "type": "string",
               "pattern": "^ *(>=|<=|>|<|=)[0-9A-Za-z.+-]+( +(>=|<=|>|<|=)[0-9A-Za-z.+-]+){0,7} *$"
             },
+            "permissions": {
+              "description": "What the plugin may do outside its own loads. cookies: its handlers with PORTOLAN_COOKIES send and store cookies.",
+              "type": "array",
+              "uniqueItems": true,
+              "items": { "enum": ["cookies"] }
+            },
             "settings": {
               "description": "Its settings, by name.",
               "type": "object",
@@ -74,7 +80,7 @@ extension PluginManifest {
             "binding": { "$ref": "#/$defs/binding" }
           },
           "dependentSchemas": {
-            "binding": { "properties": { "schemes": { "type": "array" } } }
+            "binding": { "properties": { "schemes": { "type": "array" }, "permissions": { "maxItems": 0 } } }
           },
           "$defs": {
             "line": { "type": "string", "minLength": 1, "maxLength": 1024, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$" },

@@ -23,6 +23,8 @@ public struct PluginManifest: Hashable, Sendable {
     public let schemes: SchemeSet
     /// The host versions that the plugin supports. `nil` for all.
     public let hostVersions: VersionRange?
+    /// The permissions that the plugin requests, and gets.
+    public let permissions: Set<PluginPermission>
     /// Sorted by name.
     public let settings: [PluginSetting]
     /// The expected results of loads. Also `nil` if a search found the manifest
@@ -44,8 +46,8 @@ public struct PluginManifest: Hashable, Sendable {
 
 extension PluginManifest {
     static let names = [
-        "$schema", "identifier", "name", "vendor", "version", "description", "library", "sha256", "schemes", "hostVersions", "settings",
-        "conformance", "binding",
+        "$schema", "identifier", "name", "vendor", "version", "description", "library", "sha256", "schemes", "hostVersions", "permissions",
+        "settings", "conformance", "binding",
     ]
 
     /// Parses a manifest in JSON5 and UTF-8.
@@ -100,12 +102,16 @@ extension PluginManifest {
             }
             return range
         }
+        permissions = try object.optional("permissions") { value throws(ManifestProblem) in try Self.permissions(value) } ?? []
         settings =
             try object.optional("settings") { value throws(ManifestProblem) in try Self.settings(value) } ?? []
         let declaredSettings = settings
         binding = try source.map { source throws(ManifestProblem) in try Self.check(source, declaredSettings) }
         if binding != nil, case .any = schemes {
             throw ManifestProblem("is \"any\", but a binding needs the names of its schemes; write them", at: JSONPath()["schemes"])
+        }
+        if binding != nil, !permissions.isEmpty {
+            throw ManifestProblem("has no effect on a binding; remove it", at: JSONPath()["permissions"])
         }
         conformance =
             includingConformance
@@ -121,6 +127,18 @@ extension PluginManifest {
         } catch {
             throw ManifestProblem(error.detail, at: error.path.inside(.member("binding")), rule: .bindingIsSound)
         }
+    }
+
+    private static func permissions(_ value: JSONValue) throws(ManifestProblem) -> Set<PluginPermission> {
+        var permissions: Set<PluginPermission> = []
+        _ = try value.list(0...64) { value throws(ManifestProblem) in
+            guard let permission = PluginPermission(rawValue: try value.text()) else {
+                let names = PluginPermission.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+                throw ManifestProblem("is not a permission; the permissions of this host are: \(names)")
+            }
+            guard permissions.insert(permission).inserted else { throw ManifestProblem("is named twice") }
+        }
+        return permissions
     }
 
     private static func settings(_ value: JSONValue) throws(ManifestProblem) -> [PluginSetting] {

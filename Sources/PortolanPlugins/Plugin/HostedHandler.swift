@@ -9,16 +9,20 @@ final class HostedHandler: ProtocolHandler {
     private let descriptor: HandlerDescriptor
     private let plugin: HostedInstance
     private let threads: LoadThreadPool
+    let traits: HandlerTraits
 
-    init(_ descriptor: HandlerDescriptor, of plugin: HostedInstance, threads: LoadThreadPool) {
+    init(
+        _ descriptor: HandlerDescriptor, of plugin: HostedInstance, threads: LoadThreadPool, permissions: Set<PluginPermission> = []
+    ) {
         self.descriptor = descriptor
         self.plugin = plugin
         self.threads = threads
+        let sendsCookies = descriptor.requestsCookies && permissions.contains(.cookies)
+        traits = sendsCookies ? descriptor.traits.union(.cookies) : descriptor.traits
     }
 
     var identifier: String { descriptor.identifier }
     var schemes: SchemeSet { descriptor.schemes }
-    var traits: HandlerTraits { descriptor.traits }
 
     func canInit(_ request: Request) -> Bool {
         guard let function = unsafe descriptor.functions.can_init else { return true }

@@ -29,6 +29,7 @@ public struct Plugin: Sendable {
     /// - Parameters:
     ///   - path: the library's path. Other folders are not searched. Relative paths start at the current folder.
     ///   - configuration: the plugin's configuration.
+    ///   - permissions: the plugin's permissions. This initializer does not read a manifest.
     ///   - threads: the threads for blocking loads. By default 64 threads for this plugin, so that its blocked loads do
     ///     not affect other plugins.
     ///   - logger: the plugin's logger. The plugin's identifier is the metadata `plugin`.
@@ -36,17 +37,18 @@ public struct Plugin: Sendable {
     ///   `LoadError.Code.pluginRefused` with the plugin's reason.
     public init(
         contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(),
+        permissions: Set<PluginPermission> = [],
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
         logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) {
-        try self.init(contentsOf: path, configuration: configuration, threads: threads, logger: logger) { _ in }
+        try self.init(contentsOf: path, configuration: configuration, permissions: permissions, threads: threads, logger: logger) { _ in }
     }
 
     /// - Parameters:
     ///   - copying: whether to open a copy of the library.
     ///   - checkDescriptor: checks the descriptor before the host calls other functions of the library.
     init(
-        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration,
+        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration, permissions: Set<PluginPermission>,
         threads: LoadThreadPool = LoadThreadPool(limit: 64),
         logger: Logger, checkDescriptor: (PluginDescriptor) throws(PluginProblem) -> Void
     ) throws(LoadError) {
@@ -58,7 +60,22 @@ public struct Plugin: Sendable {
         name = descriptor.name
         vendor = descriptor.vendor
         version = descriptor.version
-        handlers = descriptor.handlers.map { [instance] in HostedHandler($0, of: instance, threads: threads) }
+        handlers = descriptor.handlers.map { [instance] in
+            HostedHandler($0, of: instance, threads: threads, permissions: permissions)
+        }
+        if !permissions.contains(.cookies) { Self.warnAboutCookies(descriptor, logger) }
+    }
+
+    /// Logs which handlers do not get the cookies that they request.
+    private static func warnAboutCookies(_ descriptor: PluginDescriptor, _ logger: Logger) {
+        for handler in descriptor.handlers where handler.requestsCookies {
+            logger.warning(
+                """
+                the handler \(handler.identifier) sets PORTOLAN_COOKIES, but the plugin does not have the permission 'cookies': \
+                its loads send and store no cookies; add "permissions": ["cookies"] to the plugin's manifest
+                """,
+                metadata: ["plugin": "\(descriptor.identifier)", "rule": "MANIF-08"])
+        }
     }
 
     /// Creates a plugin from a binding.

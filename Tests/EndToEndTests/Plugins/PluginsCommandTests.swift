@@ -107,7 +107,10 @@ import Testing
         var members = try #require(json as? [String: Any])
         let (loads, settings) = (members.removeValue(forKey: "conformance") as? [NSDictionary], members.removeValue(forKey: "settings"))
         let digest = members.removeValue(forKey: "sha256") as? String
-        let rest: [String: Any] = ["description": NSNull(), "pinned": NSNull(), "hostVersions": ">=0.1.0 <1.0.0", "warnings": [String]()]
+        let rest: [String: Any] = [
+            "description": NSNull(), "pinned": NSNull(), "hostVersions": ">=0.1.0 <1.0.0", "permissions": [String](),
+            "warnings": [String](),
+        ]
         #expect(members as NSDictionary == listed.merging(rest) { $1 } as NSDictionary)
         #expect(digest?.count == 64)
         #expect(

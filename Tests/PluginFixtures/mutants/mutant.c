@@ -379,6 +379,9 @@ static const portolan_string event_schemes[] = { PORTOLAN_TEXT(SCHEME "-events")
 
 static const portolan_handler handler = {
     .size = sizeof handler,
+#ifdef MANIF_08
+    .flags = PORTOLAN_COOKIES,
+#endif
 #ifdef DESC_06
     .identifier = PORTOLAN_TEXT("subject"),
 #else

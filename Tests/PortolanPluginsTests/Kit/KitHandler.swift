@@ -9,7 +9,8 @@ import TestThreads
 /// it.
 struct KitHandler: RequestChoosing, RequestCanonicalizing {
     static let description = PluginDescription(
-        identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"])
+        identifier: "org.portolan.kit", name: "Kit", vendor: "The Portolan authors", version: "1.0.0", schemes: ["kit"],
+        usesCookies: true)
 
     struct Settings: Decodable {
         struct Limits: Decodable { var depth: Int? }

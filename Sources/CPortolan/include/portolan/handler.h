@@ -16,7 +16,12 @@ PORTOLAN_BEGIN
 /// Bits of `portolan_handler.flags`.
 PORTOLAN_ENUM(portolan_handler_flags) {
     PORTOLAN_ANY_SCHEME = 1, ///< An interposer: the host offers it every request. `schemes` is ignored.
-    PORTOLAN_MULTIPART = 2   ///< One load can deliver several responses, each with its data. Check: ORDER-08
+    PORTOLAN_MULTIPART = 2,  ///< One load can deliver several responses, each with its data. Check: ORDER-08
+    /// The loads send and store cookies, like loads of `http:`. The host adds a `Cookie` field to the request, and stores
+    /// the `Set-Cookie` fields of responses and redirects. `Secure` cookies need `https`, `wss` or a local host. The
+    /// manifest must have the permission `cookies`: without it, the host ignores this bit and logs a warning. The host
+    /// also ignores this bit with PORTOLAN_ANY_SCHEME. Since version 1.2. Check: MANIF-08
+    PORTOLAN_COOKIES = 4
 };
 
 /// A handler. Static: the handler, and everything that it points to, is valid as long as the library.
