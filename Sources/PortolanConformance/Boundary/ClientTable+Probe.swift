@@ -32,7 +32,7 @@ extension portolan_client {
             did_receive_challenge: { client, challenge, answer in
                 unsafe ProbeClient.at(client).challenge(ReadStruct(challenge.orNil, ReadChallenge.init), answer)
             },
-            did_cancel_challenge: { client in _ = unsafe ProbeClient.at(client).take(.cancelledChallenge) },
+            did_cancel_challenge: { client in unsafe ProbeClient.at(client).cancelChallenge() },
             read_body: { client, buffer, capacity in unsafe ProbeClient.at(client).readBody(buffer, capacity) },
             did_send: { client, total in _ = unsafe ProbeClient.at(client).take(.sent(total)) },
             did_reach: { client, step in _ = unsafe ProbeClient.at(client).take(.reached(step.rawValue)) },

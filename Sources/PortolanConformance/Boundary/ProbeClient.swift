@@ -307,6 +307,14 @@ final class ProbeClient: @unchecked Sendable {  // … because all that changes 
         return flow
     }
 
+    /// A cancelled challenge gets no answer.
+    func cancelChallenge() {
+        _ = take(.cancelledChallenge) { state in
+            state.turns.removeAll { $0 == .answered }
+            return nil
+        }
+    }
+
     /// Opens a nested load, which lives as long as the client.
     func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
         callLog.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: number)

@@ -141,10 +141,11 @@ extension RuleCatalogue {
             }
         },
         .must(
-            "CHAL-08", level: 3, needs: .challenges,
-            "If the peer withdraws a challenge that is waiting, the load continues or fails in order.",
+            "CHAL-08", level: 3, needs: .cancelsChallenge,
+            "If the peer cancels a challenge that has no answer yet, the load reports this, and then continues or fails.",
             because: "Peers close connections.",
-            remedy: "Call did_cancel_challenge, then continue or fail."),
+            remedy: "Call did_cancel_challenge, then continue or fail.",
+            check: checkCancelledChallenges),
         .must(
             "CHAL-09", level: 3, needs: .challenges,
             "No log line, error, URL or returned field contains a credential.",
@@ -254,7 +255,7 @@ extension CheckContext {
 }
 
 extension LoadRecord {
-    fileprivate var challenges: [ReadStruct<ReadChallenge>] {
+    var challenges: [ReadStruct<ReadChallenge>] {
         calls.compactMap { if case .challenge(let challenge) = $0.call { challenge } else { nil } }
     }
 

@@ -30,13 +30,13 @@ extension CheckContext {
     }
 
     private static func `is`(_ load: ConformanceLoad, _ scenario: ConformanceRule.Scenario) -> Bool {
-        let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .uploads, .redirects])
+        let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .cancelsChallenge, .uploads, .redirects])
         switch scenario {
         case .any: return !load.tags.contains(.hangs)
         case .succeeds: return isPlain && load.error == nil
         case .fails: return load.error != nil && !load.tags.contains(.hangs)
         case .empty: return load.length == 0 && load.error == nil && isPlain
-        case .large, .redirects, .challenges, .uploads, .nested, .hangs:
+        case .large, .redirects, .challenges, .cancelsChallenge, .uploads, .nested, .hangs:
             return load.tags.contains { $0.rawValue == scenario.rawValue }
         case .setting: return false
         }
@@ -44,7 +44,8 @@ extension CheckContext {
 
     private static let phrases: [ConformanceRule.Scenario: String] = [
         .any: "that could be loaded", .succeeds: "that succeeds without a challenge", .fails: "that fails", .large: "tagged large",
-        .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges", .uploads: "tagged uploads",
+        .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges",
+        .cancelsChallenge: "tagged cancelsChallenge", .uploads: "tagged uploads",
         .nested: "tagged nested", .hangs: "tagged hangs",
     ]
 

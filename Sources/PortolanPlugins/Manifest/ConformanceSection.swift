@@ -21,7 +21,7 @@ public struct ConformanceSection: Hashable, Sendable {
 public struct ConformanceLoad: Hashable, Sendable {
     /// A property of a URL. Each check uses the URLs with the tags that it needs.
     public enum Tag: String, Hashable, Sendable, CaseIterable {
-        case small, large, empty, fails, redirects, challenges, uploads, nested, hangs
+        case small, large, empty, fails, redirects, challenges, cancelsChallenge, uploads, nested, hangs
     }
 
     public struct Credential: Hashable, Sendable {

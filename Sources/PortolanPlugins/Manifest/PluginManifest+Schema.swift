@@ -253,8 +253,8 @@ extension PluginManifest {
                 "tags": {
                   "description": "What the URL is an example of.",
                   "type": "array",
-                  "maxItems": 9,
-                  "items": { "enum": ["small", "large", "empty", "fails", "redirects", "challenges", "uploads", "nested", "hangs"] }
+                  "maxItems": 10,
+                  "items": { "enum": ["small", "large", "empty", "fails", "redirects", "challenges", "cancelsChallenge", "uploads", "nested", "hangs"] }
                 },
                 "error": { "description": "The published name of the error code with which it fails, or domain:number.", "type": "string", "minLength": 1 },
                 "credential": {

@@ -83,7 +83,7 @@ import Testing
         ("\"length\": -1", "is -1, where an integer from 0 to 9223372036854775807 is needed"), ("\"sha256\": \"\"", "is '', where 64 hex"),
         (
             "\"tags\": [\"tiny\"]",
-            "has to be one of small, large, empty, fails, redirects, challenges, uploads, nested, hangs"
+            "has to be one of small, large, empty, fails, redirects, challenges, cancelsChallenge, uploads, nested, hangs"
         ),
         ("\"tags\": \"small\"", "is a string, where an array is needed"),
         ("\"error\": \"nosuch\"", "is 'nosuch', which is neither a published code nor domain:number"),
