@@ -51,6 +51,8 @@
 @_exported public import enum `PortolanCore`.ChallengeAnswer
 @_exported public import enum `PortolanCore`.Credential
 @_exported public import struct `PortolanCore`.ProtectionSpace
+@_exported public import class `PortolanCore`.CredentialStorage
+@_exported public import class `PortolanCore`.StorageObservation
 
 // Cookies and HSTS.
 @_exported public import class `PortolanCookies`.CookieStorage

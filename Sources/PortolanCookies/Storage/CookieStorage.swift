@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import HTTPTypes
+public import PortolanCore
 public import PortolanURL
 import Synchronization
 
@@ -135,20 +136,13 @@ public final class CookieStorage: Sendable {
     /// Calls `body` after each change, on the thread that made it, without a lock held.
     ///
     /// - Returns: an observation. The calls end when it is released.
-    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> Observation {
+    public func observe(_ body: @escaping @Sendable ([Change]) -> Void) -> StorageObservation {
         let number = state.withLock { state in
             state.lastObserver += 1
             state.observers[state.lastObserver] = body
             return state.lastObserver
         }
-        return Observation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
-    }
-
-    /// Ends the calls of ``CookieStorage/observe(_:)`` when it is released.
-    public final class Observation: Sendable {
-        private let end: @Sendable () -> Void
-        init(end: @escaping @Sendable () -> Void) { self.end = end }
-        deinit { end() }
+        return StorageObservation { [weak self] in self?.state.withLock { _ = $0.observers.removeValue(forKey: number) } }
     }
 
     private func change(_ body: (inout CookieJar) -> [Change]) {

@@ -95,18 +95,35 @@ extension ProtectionSpace {
 
 /// A proof of the caller's identity, or the caller's trust in a server.
 public enum Credential: Hashable, Sendable {
-    case password(user: String, password: String)
+    /// A user name and a password, and how long a ``CredentialStorage`` keeps them.
+    case password(user: String, password: String, persistence: Persistence = .none)
     /// A chain in DER, leaf first, and its key as PKCS #8 in DER.
     case certificate(chain: [[UInt8]], privateKey: [UInt8])
     /// For server trust: the presented chain is trusted.
     case serverTrust
+
+    /// How long a user name and a password are kept after a server has accepted them.
+    public enum Persistence: Hashable, Sendable {
+        /// They are used for the challenge that they answer, and not stored.
+        case none
+        /// They are in memory, for all loads of the loaders that share the storage.
+        case loader
+        /// They are also there in later processes, if the storage can write them to a disk. Otherwise like `loader`.
+        case permanent
+    }
+
+    /// How long the credential is kept. Certificates and trust are not stored.
+    package var persistence: Persistence { if case .password(_, _, let persistence) = self { persistence } else { .none } }
 }
 
-extension Credential: CustomStringConvertible {
+extension Credential: CustomStringConvertible, CustomReflectable {
+    /// Shows the user's name, and no secret.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+
     /// Never shows a secret.
     public var description: String {
         switch self {
-        case .password(let user, _): "user '\(user)', password hidden"
+        case .password(let user, _, _): "user '\(user)', password hidden"
         case .certificate(let chain, _): "a certificate (chain of \(chain.count)), key hidden"
         case .serverTrust: "trust in the server's certificate chain"
         }

@@ -27,7 +27,7 @@ extension CArena {
     fileprivate mutating func put(_ credential: Credential, for kind: ProtectionSpace.Kind, in image: inout portolan_answer) {
         unsafe image.disposition = PORTOLAN_USE
         switch (credential, kind) {
-        case (.password(let user, let password), .password):
+        case (.password(let user, let password, _), .password):
             unsafe image.user = string(user)
             unsafe image.password = string(password)
         case (.certificate(let chain, let key), .clientCertificate):

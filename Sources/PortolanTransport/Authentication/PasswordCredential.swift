@@ -15,7 +15,7 @@ package struct PasswordCredential: Hashable, Sendable {
 
     /// `nil` if the credential is not a user name and a password.
     package init?(_ credential: Credential) {
-        guard case .password(let user, let password) = credential else { return nil }
+        guard case .password(let user, let password, _) = credential else { return nil }
         self.init(user: user, password: password)
     }
 

@@ -18,7 +18,7 @@ import Testing
         load.client.didReceive(
             AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
                 switch answer {
-                case .use(.password(_, "open sesame")): end(load, "in")
+                case .use(.password(_, "open sesame", _)): end(load, "in")
                 case .use where failures < 2: sendChallenge(load, kind, failures: failures + 1)
                 case .use: load.client.didFail(with: LoadError(.authenticationRequired, message: "wrong"))
                 case .continueWithout: end(load, "without")

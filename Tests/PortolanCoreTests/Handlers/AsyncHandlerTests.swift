@@ -159,7 +159,7 @@ import Testing
         let handler = handler { request, client in
             let answer = try await client.challenge(
                 ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h"))
-            guard case .use(.password(let user, _)) = answer else { throw Failure() }
+            guard case .use(.password(let user, _, _)) = answer else { throw Failure() }
             try await client.didReceive(Response(url: request.url))
             try await client.didLoad(user)
         }

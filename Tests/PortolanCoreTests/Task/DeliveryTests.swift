@@ -102,7 +102,7 @@ import Testing
         load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.withLockBroadcasting { $0 = answer } })
         // The challenge arrives although the delegate has not returned.
         isOpen.withLockBroadcasting { $0 = true }
-        guard case .use(.password("me", _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
+        guard case .use(.password("me", _, _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
             Issue.record("the challenge got no answer")
             return
         }

@@ -76,7 +76,7 @@ import Testing
             load.client.didReceive(
                 AuthenticationChallenge(protectionSpace: space) { answer in
                     load.respond()
-                    if case .use(.password(let user, _)) = answer { load.deliver(user) }
+                    if case .use(.password(let user, _, _)) = answer { load.deliver(user) }
                     load.finish()
                 })
         }

@@ -15,7 +15,7 @@ final class CookieFile: Sendable {
     private let keepsSessionCookies: Bool
     /// What the responses changed.
     private let changed = Mutex<[Cookie]>([])
-    private let observation = Mutex<CookieStorage.Observation?>(nil)
+    private let observation = Mutex<StorageObservation?>(nil)
 
     /// - Parameter jar: read if it exists, and written by ``write()``.
     init(reading sources: [String], jar: String?, keepsSessionCookies: Bool) throws(Failure) {
