@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+package import PortolanCore
 package import PortolanURL
 import Synchronization
 
-/// The hosts that want secure connections only (HTTP Strict Transport Security), in memory.
+/// The hosts that want secure connections only (HTTP Strict Transport Security), in memory. `StateFolder` has
+/// a storage that also keeps them on disk.
 ///
 /// A load of an `http:` URL of such a host is redirected to `https:` before anything is sent. Any thread. RFC 6797
 public final class HSTSStorage: Sendable {
@@ -24,10 +26,29 @@ public final class HSTSStorage: Sendable {
 
     /// How many hosts are kept. Over it, those that expire first are removed.
     private let limit: Int
-    private let hosts = Mutex<[String: Host]>([:])
+    private let hosts: Mutex<[String: Host]>
+    private let log: Log?
+    private let store: (any AnyObject & Sendable)?
+
+    /// The changes for a store on disk.
+    package typealias Log = ChangeLog<String, Host>
 
     /// - Parameter limit: how many hosts are kept. Over it, those that expire first are removed.
-    public init(limit: Int = 20_000) { self.limit = limit }
+    public init(limit: Int = 20_000) {
+        (self.limit, log, store) = (limit, nil, nil)
+        hosts = Mutex([:])
+    }
+
+    /// Makes a storage whose hosts are on disk.
+    ///
+    /// - Parameters:
+    ///   - hosts: the hosts on disk.
+    ///   - log: receives the changes.
+    ///   - store: writes them, and stays open as long as the storage exists.
+    package init(limit: Int = 20_000, stored hosts: [Host], log: Log, in store: any AnyObject & Sendable) {
+        (self.limit, self.log, self.store) = (limit, log, store)
+        self.hosts = Mutex(Dictionary(hosts.map { ($0.name, $0) }) { $1 })
+    }
 
     /// The hosts that have not expired, by name.
     public var allHosts: [Host] {
@@ -42,20 +63,45 @@ public final class HSTSStorage: Sendable {
         host.name = name
         hosts.withLock { hosts in
             hosts[name] = host
+            log?.record(.set(host), for: name)
             if hosts.count > limit { evict(from: &hosts) }
         }
+        log?.notify()
     }
 
     public func remove(_ name: String) {
         guard let name = Self.canonical(name) else { return }
-        hosts.withLock { _ = $0.removeValue(forKey: name) }
+        hosts.withLock { hosts in
+            if hosts.removeValue(forKey: name) != nil { log?.record(.removed, for: name) }
+        }
+        log?.notify()
     }
 
-    public func removeAll() { hosts.withLock { $0 = [:] } }
+    public func removeAll() {
+        hosts.withLock { hosts in
+            if let log { for name in hosts.keys { log.record(.removed, for: name) } }
+            hosts = [:]
+        }
+        log?.notify()
+    }
+
+    /// Applies what other processes have changed in the store, except for hosts with a newer change that waits to be
+    /// written.
+    package func apply(set changed: [Host], removed: Set<String>) {
+        hosts.withLock { hosts in
+            for name in removed where log?.hasChange(for: name) != true { hosts[name] = nil }
+            for host in changed where log?.hasChange(for: host.name) != true { hosts[host.name] = host }
+            if hosts.count > limit { evict(from: &hosts) }
+        }
+        log?.notify()
+    }
 
     private func evict(from hosts: inout [String: Host]) {
         let order = hosts.values.sorted { ($0.expiry ?? .distantFuture) < ($1.expiry ?? .distantFuture) }
-        for host in order.prefix(hosts.count - limit + limit / 20) { hosts[host.name] = nil }
+        for host in order.prefix(hosts.count - limit + limit / 20) {
+            hosts[host.name] = nil
+            log?.record(.removed, for: host.name)
+        }
     }
 
     /// Notes the wish of a host in a response that came over a connection without a certificate error.
@@ -96,7 +142,7 @@ public final class HSTSStorage: Sendable {
     }
 
     /// The name in lower case, without a dot at its end; `nil` for an address and an empty name.
-    private static func canonical(_ name: some StringProtocol) -> String? {
+    package static func canonical(_ name: some StringProtocol) -> String? {
         var name = name.lowercased()
         if name.hasSuffix(".") { name.removeLast() }
         guard !name.isEmpty, name.last != "]", name.split(separator: ".").last?.allSatisfy(\.isNumber) != true else { return nil }

@@ -64,18 +64,18 @@ public struct Cookie: Hashable, Sendable {
         return String(text)
     }
 
-    func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
+    package func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
 
     /// What two cookies have in common if one replaces the other.
-    struct Identity: Hashable {
-        let name: [UInt8]
-        let domain: String
-        let path: String
-        let isHostOnly: Bool
-        let partition: Site?
+    package struct Identity: Hashable, Sendable {
+        package let name: [UInt8]
+        package let domain: String
+        package let path: String
+        package let isHostOnly: Bool
+        package let partition: Site?
     }
 
-    var identity: Identity {
+    package var identity: Identity {
         Identity(name: nameBytes, domain: domain, path: path, isHostOnly: isHostOnly, partition: partition)
     }
 }

@@ -159,8 +159,10 @@ struct CookieJar {
 
     // MARK: Sending
 
-    func all(at now: Date) -> [Cookie] {
-        entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }.map(\.cookie)
+    /// - Parameter hasUse: whether the cookies have the times when they were last sent.
+    func all(at now: Date, withUse hasUse: Bool = false) -> [Cookie] {
+        let entries = entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }
+        return hasUse ? entries.map(\.current) : entries.map(\.cookie)
     }
 
     func cookies(for context: CookieContext) -> [Cookie] { matches(context).map(\.current) }

@@ -6,7 +6,7 @@ public import PortolanCore
 public import PortolanURL
 import Synchronization
 
-/// The cookies of one or several loaders, in memory.
+/// The cookies of one or several loaders, in memory. `StateFolder` has one that also keeps them on disk.
 ///
 /// Cookies are stored and sent as RFC 6265bis says. Any thread.
 ///
@@ -48,12 +48,54 @@ public final class CookieStorage: Sendable {
         var acceptPolicy = AcceptPolicy.always
         var observers: [Int: @Sendable ([Change]) -> Void] = [:]
         var lastObserver = 0
+        var log: Log?
+
+        /// Records changes for the store on disk, and returns what to do about them without the lock.
+        ///
+        /// - Parameter count: how many of the first changes come from the store itself.
+        func record(_ changes: [Change], skipping count: Int = 0) -> Notification? {
+            guard !changes.isEmpty else { return nil }
+            if let log { for change in changes.dropFirst(count) { change.record(in: log) } }
+            return Notification(changes: changes, observers: Array(observers.values), log: log)
+        }
+    }
+
+    /// The changes of cookies that outlive their session, for a store on disk.
+    package typealias Log = ChangeLog<Cookie.Identity, Cookie>
+
+    private struct Notification {
+        let changes: [Change]
+        let observers: [@Sendable ([Change]) -> Void]
+        let log: Log?
+
+        func deliver() {
+            log?.notify()
+            for observer in observers { observer(changes) }
+        }
     }
 
     private let state: Mutex<State>
+    private let store: (any AnyObject & Sendable)?
 
     public init(limits: Limits = Limits()) {
         state = Mutex(State(jar: CookieJar(limits: limits)))
+        store = nil
+    }
+
+    /// Makes a storage whose cookies are on disk.
+    ///
+    /// - Parameters:
+    ///   - cookies: the cookies on disk, the oldest first.
+    ///   - log: receives the changes.
+    ///   - store: writes them, and stays open as long as the storage exists.
+    package init(limits: Limits = Limits(), stored cookies: [Cookie], log: Log, in store: any AnyObject & Sendable) {
+        var jar = CookieJar(limits: limits)
+        let now = Date()
+        for cookie in cookies {
+            for case .removed(let excess) in jar.insert(cookie, at: now) { log.record(.removed, for: excess.identity) }
+        }
+        state = Mutex(State(jar: jar, log: log))
+        self.store = store
     }
 
     public var acceptPolicy: AcceptPolicy {
@@ -146,11 +188,50 @@ public final class CookieStorage: Sendable {
     }
 
     private func change(_ body: (inout CookieJar) -> [Change]) {
-        let (changes, observers) = state.withLock { state in
-            let changes = body(&state.jar)
-            return (changes, changes.isEmpty ? [] : Array(state.observers.values))
+        state.withLock { $0.record(body(&$0.jar)) }?.deliver()
+    }
+
+    /// Applies what other processes have changed in the store, except for cookies with a newer change that waits to be
+    /// written.
+    package func apply(set cookies: [Cookie], removed: Set<Cookie.Identity>) {
+        let notifications = state.withLock { state -> [Notification?] in
+            let log = state.log
+            let changes = state.jar.remove { cookie in
+                cookie.isPersistent && removed.contains(cookie.identity) && log?.hasChange(for: cookie.identity) != true
+            }
+            let removal = state.record(changes, skipping: changes.count)
+            let now = Date()
+            return [removal]
+                + cookies.map { cookie in
+                    guard log?.hasChange(for: cookie.identity) != true else { return nil }
+                    let changes = state.jar.insert(cookie, at: now)
+                    // Evicted cookies come after the new one. They are changes of this process.
+                    let own = changes.firstIndex { if case .removed = $0 { false } else { true } }.map { $0 + 1 } ?? changes.count
+                    return state.record(changes, skipping: own)
+                }
         }
-        for observer in observers { observer(changes) }
+        for notification in notifications { notification?.deliver() }
+    }
+
+    /// The cookies that outlive their session, with the times when they were last sent.
+    package var persistentCookies: [Cookie] {
+        state.withLock { $0.jar.all(at: Date(), withUse: true) }.filter(\.isPersistent)
+    }
+}
+
+extension CookieStorage.Change {
+    /// Session cookies are not recorded: they are not stored on disk.
+    fileprivate func record(in log: CookieStorage.Log) {
+        switch self {
+        case .added(let cookie): if cookie.isPersistent { log.record(.set(cookie), for: cookie.identity) }
+        case .replaced(let old, let cookie):
+            if cookie.isPersistent {
+                log.record(.set(cookie), for: cookie.identity)
+            } else if old.isPersistent {
+                log.record(.removed, for: old.identity)
+            }
+        case .removed(let cookie): if cookie.isPersistent { log.record(.removed, for: cookie.identity) }
+        }
     }
 }
 
@@ -162,16 +243,15 @@ extension CookieStorage {
     /// - Throws: why it is not stored.
     package func receive(_ field: Span<UInt8>, in context: CookieContext) throws(CookieRejection) {
         let received = try SetCookie(parsing: field)
-        let (changes, observers) = try state.withLock { (state) throws(CookieRejection) in
+        let notification = try state.withLock { (state) throws(CookieRejection) in
             switch state.acceptPolicy {
             case .always: break
             case .never: throw .policy
             case .onlyFromMainDocumentSite: if !context.isSameSite { throw .policy }
             }
-            let changes = try state.jar.receive(received, in: context)
-            return (changes, changes.isEmpty ? [] : Array(state.observers.values))
+            return state.record(try state.jar.receive(received, in: context))
         }
-        for observer in observers { observer(changes) }
+        notification?.deliver()
     }
 
     /// The value of the `Cookie` field for a request; `nil` if no cookie is to be sent.
@@ -188,6 +268,13 @@ public struct CookieError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Cookie {
+    /// Whether ``CookieStorage/set(_:)`` stores the cookie, or a response may have set it: public suffixes may have
+    /// cookies for themselves.
+    package var canBeStored: Bool {
+        do throws(CookieError) { try check() } catch { return false }
+        return true
+    }
+
     /// Checks a cookie that no server sent: the names and values that fit into a `Cookie` field (RFC 6265bis §5.7).
     func check() throws(CookieError) {
         func fail(_ problem: String) throws(CookieError) -> Never {

@@ -82,12 +82,17 @@ package enum NetscapeCookieFile {
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
+    /// Whether the format can express the cookie.
+    package static func canHold(_ cookie: Cookie) -> Bool {
+        cookie.partition == nil && !cookie.nameBytes.isEmpty && !cookie.nameBytes.contains(0x09) && !cookie.valueBytes.contains(0x09)
+            && !cookie.path.contains("\t")
+    }
+
     /// Writes cookies, given from the oldest to the newest. Leaves out partitioned ones, which other programs would
     /// send everywhere, and those with a tab or without a name, which the format can't express.
     package static func bytes(of cookies: [Cookie]) -> [UInt8] {
         var file = Array("# Netscape HTTP Cookie File\n# Written by Portolan. Lines below may be edited.\n\n".utf8)
-        for cookie in cookies.reversed() where cookie.partition == nil && !cookie.nameBytes.isEmpty {
-            guard !cookie.nameBytes.contains(0x09), !cookie.valueBytes.contains(0x09), !cookie.path.contains("\t") else { continue }
+        for cookie in cookies.reversed() where canHold(cookie) {
             let end = cookie.expiry.map { Int64(min(max($0.timeIntervalSince1970.rounded(.up), 0), latestEnd)) } ?? 0
             let head =
                 "\(cookie.isHTTPOnly ? "#HttpOnly_" : "")\(cookie.isHostOnly ? "" : ".")\(cookie.domain)\t\(cookie.isHostOnly ? "FALSE" : "TRUE")"
