@@ -16,7 +16,7 @@ BUILD_TESTS ?= build-tests
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
+.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials traits packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -24,7 +24,7 @@ run: packages-run build plugins
 
 # Installs what the tests need, builds, and runs every test; says at its end how long each part took.
 test:
-	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests tutorials bench-test test-mutants+test-suite
+	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests traits tutorials bench-test test-mutants+test-suite
 
 # All but the benchmarks' tests and the mutants, as build-tests has built them; beside the mutants, for the suite alone leaves a processor idle.
 test-suite: fixtures
@@ -109,6 +109,10 @@ bench: bench-plugins
 	$(WITH_PEERS) build $(OPTIMISED) --product portolan
 	$(WITH_PEERS) build $(OPTIMISED) --product bench
 	@.build/benchmarks/release/bench $(BENCH)
+
+# The library and the command compile without the package trait.
+traits: $(BUILD_TESTS)
+	@scripts/traits.sh "$$($(WITH_BENCHMARKS) build --show-bin-path)/Modules"
 
 # Sees a row that was made slow on purpose over its budget.
 bench-test: bench-plugins $(BUILD_TESTS)

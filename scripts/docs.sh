@@ -13,7 +13,7 @@ sed -n '/^```c$/,/^```$/p' "$article" | sed '/^```/d' |
 
 # Whom a program or a plugin imports, and what Portolan passes on.
 targets=()
-for target in Portolan PortolanHandlers PortolanURL PortolanCore PortolanCoding PortolanHTTP PortolanHTTPSyntax PortolanTransport PortolanPlugins PortolanPluginKit PortolanTrace PortolanConformance PortolanTestSupport; do
+for target in Portolan PortolanHandlers PortolanURL PortolanCore PortolanCoding PortolanHTTP PortolanHTTPSyntax PortolanTransport PortolanPlugins PortolanStore PortolanPluginKit PortolanTrace PortolanConformance PortolanTestSupport; do
     targets+=(--target "$target")
 done
 # With the variable the package depends on the DocC plugin; without it nobody has to fetch that.

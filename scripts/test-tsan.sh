@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp:print_suppressions=0"
 exec swift test --disable-xctest --sanitize thread --scratch-path .build/tsan \
-    --filter 'PortolanCoreTests|PortolanCookiesTests|PortolanHSTSTests|PortolanURLTests|PortolanDataTests|PortolanFileTests'
+    --filter 'PortolanCoreTests|PortolanCookiesTests|PortolanHSTSTests|PortolanStoreTests|PortolanURLTests|PortolanDataTests|PortolanFileTests'
