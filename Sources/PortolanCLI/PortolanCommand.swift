@@ -12,7 +12,13 @@ struct PortolanCommand: ParsableCommand {
             """,
         subcommands: [
             GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, CheckCommand.self, NewCommand.self,
-            VersionCommand.self,
-            ExitCodesCommand.self,
-        ])
+        ] + ofState + [VersionCommand.self, ExitCodesCommand.self])
+
+    private static var ofState: [any ParsableCommand.Type] {
+        #if Persistence
+            [CookiesCommand.self]
+        #else
+            []
+        #endif
+    }
 }

@@ -17,6 +17,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
+    @OptionGroup var stateFolder: StateFolderOption
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
@@ -29,6 +30,10 @@ struct GetCommand: ParsableCommand {
         }
         if let trace = output.trace?.path, let file = output.file?.path, FileSystem.isSame(trace, file) {
             throw ValidationError("-o and --trace name the same file, '\(file)'; choose another one for --trace")
+        }
+        if stateFolder.isGiven, let file = state.fileOption {
+            throw ValidationError(
+                "--state and \(file) cannot be combined; 'portolan cookies import' and 'export' copy cookies")
         }
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
             if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
@@ -50,10 +55,11 @@ struct GetCommand: ParsableCommand {
         setup.configuration.redirects.limit = request.redirectLimit
         // A user may look at the output for any time, so only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
+        let keptState = try stateFolder.open()
         let cookies = try state.cookieFile()
-        setup.configuration.cookies = cookies?.storage
+        setup.configuration.cookies = cookies?.storage ?? keptState?.cookies
         let strictHosts = try state.strictHosts.map { path throws(Failure) in try HSTSFileOption(path) }
-        setup.configuration.strictTransportSecurity = strictHosts?.storage
+        setup.configuration.strictTransportSecurity = strictHosts?.storage ?? keptState?.strictHosts
         let loader = setup.loader
 
         let trace = output.trace.flatMap { [keeps = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keeps) }
@@ -72,6 +78,7 @@ struct GetCommand: ParsableCommand {
         let kept = Result { () throws(Failure) in
             try cookies?.write()
             try strictHosts?.write()
+            try keptState?.close()
         }
         try setup.replay?.write()
         try traced.get()

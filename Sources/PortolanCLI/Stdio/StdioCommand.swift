@@ -17,17 +17,20 @@ struct StdioCommand: ParsableCommand {
             """)
 
     @OptionGroup var http: HTTPOptions
+    @OptionGroup var stateFolder: StateFolderOption
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
-        let server = StdioServer(proxyPasswords: { http.proxyPasswords })
+        let state = try stateFolder.open()
+        let server = StdioServer(proxyPasswords: { http.proxyPasswords }, state: state)
         try SignalHandler.observe { server.interrupt($0) }
         var configuration = try http.configuration()
         // One connection per possible load, so that no load waits for another.
         configuration.connections.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
-        let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler)) }
+        let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler, state: state)) }
+        try state?.close()
         // Not after a signal, because an interrupted recording is a fragment.
         if !server.isInterrupted { try setup.replay?.write() }
         try served.get()

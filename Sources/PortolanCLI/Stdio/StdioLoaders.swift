@@ -8,13 +8,16 @@ struct StdioLoaders: Sendable {
     private let manual: Loader
     private let failing: Loader
     private let http: HTTPHandler
-    /// The cookies of all loads, in memory.
-    let cookies = CookieStorage()
-    /// The hosts that are loaded over https only, in memory.
-    let strictHosts = HSTSStorage()
+    /// The cookies of all loads.
+    let cookies: CookieStorage
+    /// The hosts that are loaded over https only.
+    let strictHosts: HSTSStorage
 
-    /// - Parameter http: the handler for `http:` and `https:` in `setup`.
-    init(_ setup: LoaderSetup, http: HTTPHandler) {
+    /// - Parameters:
+    ///   - http: the handler for `http:` and `https:` in `setup`.
+    ///   - state: the cookies and hosts; `nil` to keep them in memory.
+    init(_ setup: LoaderSetup, http: HTTPHandler, state: KeptState? = nil) {
+        (cookies, strictHosts) = (state?.cookies ?? CookieStorage(), state?.strictHosts ?? HSTSStorage())
         var setup = setup
         setup.configuration.cookies = cookies
         setup.configuration.strictTransportSecurity = strictHosts

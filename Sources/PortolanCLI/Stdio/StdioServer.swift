@@ -26,12 +26,14 @@ final class StdioServer: Sendable {
 
     /// Makes the proxy credentials for one load. Each load needs its own, because they count their uses.
     private let proxyPasswords: @Sendable () -> PasswordAnswer?
+    private let state: KeptState?
     private let monitor = ConditionLock(State())
     /// Locked while a line is written, so that lines do not mix.
     private let output = Mutex(())
 
-    init(proxyPasswords: @escaping @Sendable () -> PasswordAnswer? = { nil }) {
-        self.proxyPasswords = proxyPasswords
+    /// - Parameter state: closed before a signal ends the program.
+    init(proxyPasswords: @escaping @Sendable () -> PasswordAnswer? = { nil }, state: KeptState? = nil) {
+        (self.proxyPasswords, self.state) = (proxyPasswords, state)
     }
 
     /// Serves until the input ends and every response line is written.
@@ -57,6 +59,7 @@ final class StdioServer: Sendable {
         }
         for task in tasks { SignalHandler.cancelElsewhere { task.cancel() } }
         _ = monitor.wait(atMost: Self.grace) { $0.running == 0 ? true : nil }
+        do throws(Failure) { try state?.close() } catch { Diagnostics.report(error.message ?? "") }
         // SIGTERM is the regular way to end a server, so it is a success.
         SignalHandler.leave(status == .terminated ? .success : status)
     }

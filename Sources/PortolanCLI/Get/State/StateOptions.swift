@@ -46,6 +46,13 @@ struct StateOptions: ParsableArguments {
     /// The cookies that were given as text.
     private var texts: [String] { cookies.filter { $0.contains("=") } }
 
+    /// The first option that names a file, if there is one.
+    var fileOption: String? {
+        if jar != nil { return "-c" }
+        if strictHosts != nil { return "--hsts" }
+        return cookies.contains { !$0.contains("=") } ? "-b FILE" : nil
+    }
+
     /// Adds the cookies that were given as text, behind those of `-H`.
     func addCookies(to request: inout Request) {
         guard !texts.isEmpty else { return }
