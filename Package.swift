@@ -91,7 +91,9 @@ let package = Package(
             name: "PortolanCore", dependencies: ["PortolanURL", "CPortolanLinux", httpTypes, logging],
             swiftSettings: strict),
         .target(name: "PortolanCookies", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
-        .target(name: "PortolanHSTS", dependencies: ["PortolanURL", "PortolanCore", httpTypes], swiftSettings: strict),
+        // PortolanCookies has the table of public suffixes.
+        .target(
+            name: "PortolanHSTS", dependencies: ["PortolanURL", "PortolanCore", "PortolanCookies", httpTypes], swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -150,8 +152,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins",
-                "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
+                "Portolan", "PortolanHandlers", "PortolanCoding", "PortolanCookies", "PortolanCore", "PortolanHTTP", "PortolanHTTPSyntax",
+                "PortolanPlugins", "PortolanTransport", "CPortolanNGHTTP2", "CPortolanOpenSSL", httpTypes, logging,
             ],
             path: "Fuzzing/Targets", swiftSettings: strict),
         .executableTarget(
@@ -160,7 +162,7 @@ let package = Package(
                 "Portolan", "PortolanHandlers", "PortolanConformance", "PortolanCookies", "PortolanHSTS", "PortolanCore", "PortolanData",
                 "PortolanFile",
                 "PortolanHTML",
-                "PortolanJSON", "PortolanPlugins", "PortolanTrace", "CPortolanLinux", httpTypes, logging,
+                "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport", "CPortolanLinux", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

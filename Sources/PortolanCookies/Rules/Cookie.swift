@@ -17,15 +17,15 @@ public struct Cookie: Hashable, Sendable {
     public var isHostOnly: Bool
     /// The path below which the cookie is sent; begins with a slash.
     public var path: String
-    /// When the cookie ends; `nil` for the end of the session.
+    /// When the cookie expires; `nil` for the end of the session.
     public var expiry: Date?
     public var creationTime: Date
     public var lastAccessTime: Date
-    /// Whether only secure connections get the cookie.
+    /// Whether the cookie is sent over secure connections only.
     public var isSecure: Bool
-    /// Whether scripts and other APIs than HTTP don't get the cookie.
+    /// Whether the cookie is hidden from scripts and from other APIs than HTTP.
     public var isHTTPOnly: Bool
-    /// `nil` if the server gave none, or an unknown one; then `lax` applies.
+    /// `nil` if the server sent no value, or an unknown one. Then `lax` applies.
     public var sameSite: SameSite?
     /// The site of the top-level document for which the cookie was set (CHIPS); `nil` for a cookie that is not
     /// partitioned.
@@ -35,9 +35,7 @@ public struct Cookie: Hashable, Sendable {
         case none, lax, strict
     }
 
-    /// Makes a cookie for one host, without an end.
-    ///
-    /// Nothing is checked: a storage checks what it stores.
+    /// Makes a cookie for one host, for the session. The values are not checked until the cookie is stored.
     public init(name: String, value: String, domain: String, path: String = "/", now: Date = Date()) {
         nameBytes = Array(name.utf8)
         valueBytes = Array(value.utf8)
@@ -66,7 +64,7 @@ public struct Cookie: Hashable, Sendable {
 
     func isExpired(at now: Date) -> Bool { expiry.map { $0 <= now } ?? false }
 
-    /// What two cookies have in common if one replaces the other.
+    /// The properties by which one cookie replaces another.
     struct Identity: Hashable {
         let name: [UInt8]
         let domain: String

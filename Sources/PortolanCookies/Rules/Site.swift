@@ -2,7 +2,7 @@
 
 public import PortolanURL
 
-/// A site: a scheme and a registrable domain, as `https` and `example.co.uk`.
+/// A site: a scheme and a registrable domain, such as `https` and `example.co.uk`.
 ///
 /// Hosts of one site are assumed to trust each other. Two schemes are two sites. HTML, "schemelessly same site"; RFC
 /// 6265bis §5.2

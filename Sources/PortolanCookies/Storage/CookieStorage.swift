@@ -17,7 +17,8 @@ public final class CookieStorage: Sendable {
     /// Which cookies of responses are stored.
     public enum AcceptPolicy: Hashable, Sendable {
         case always, never
-        /// Only those of the main document's site (`Request.mainDocumentURL`). A request without a document is its own.
+        /// Only those of the main document's site (`Request.mainDocumentURL`). A request without a main document counts
+        /// as one.
         case onlyFromMainDocumentSite
     }
 
@@ -26,9 +27,10 @@ public final class CookieStorage: Sendable {
     ///
     /// RFC 6265bis §5.7, "remove excess cookies"
     public struct Limits: Hashable, Sendable {
-        /// How many cookies have the same domain.
+        /// The largest number of cookies with the same domain.
         public var perDomain = 180
-        /// How many cookies the hosts of one site have together. Below its domain anybody can make any number of hosts.
+        /// The largest number of cookies of all hosts of one site. The owner of a domain can make any number of hosts
+        /// below it.
         public var perSite = 1000
         public var total = 20_000
 
@@ -99,7 +101,7 @@ public final class CookieStorage: Sendable {
     /// - Parameters:
     ///   - url: the URL of the response.
     ///   - document: the document on whose behalf it was loaded, as in `Request.mainDocumentURL`.
-    /// - Returns: how many were stored. The others are not allowed, or are no cookies.
+    /// - Returns: the number of stored cookies. The other fields are malformed, or their cookies are not allowed.
     @discardableResult
     public func setCookies(from fields: HTTPFields, of url: URLRecord, document: URLRecord? = nil) -> Int {
         // Not `contains(.setCookie)`: the first look-up by a name makes an index of all fields.
@@ -159,7 +161,7 @@ public final class CookieStorage: Sendable {
 extension CookieStorage {
     /// Stores a received cookie.
     ///
-    /// - Throws: why it is not stored.
+    /// - Throws: the reason why it is not stored.
     package func receive(_ field: Span<UInt8>, in context: CookieContext) throws(CookieRejection) {
         let received = try SetCookie(parsing: field)
         let (changes, observers) = try state.withLock { (state) throws(CookieRejection) in
@@ -174,9 +176,9 @@ extension CookieStorage {
         for observer in observers { observer(changes) }
     }
 
-    /// The value of the `Cookie` field for a request; `nil` if no cookie is to be sent.
+    /// The value of the `Cookie` field for a request; `nil` for no field.
     ///
-    /// - Parameter names: the names of cookies that the request sends anyway.
+    /// - Parameter names: the names of cookies that the request already has.
     package func header(for context: CookieContext, excluding names: [[UInt8]] = []) -> [UInt8]? {
         state.withLock { $0.jar.header(for: context, excluding: names) }
     }
