@@ -52,6 +52,7 @@
 @_exported public import enum `PortolanCore`.Credential
 @_exported public import struct `PortolanCore`.ProtectionSpace
 @_exported public import class `PortolanCore`.CredentialStorage
+@_exported public import struct `PortolanCore`.NetrcFile
 @_exported public import class `PortolanCore`.StorageObservation
 
 // Cookies and HSTS.

@@ -41,19 +41,21 @@ extension PluginCatalogue {
 }
 
 extension Loader.Configuration {
-    /// Settings with the cookies and the HSTS hosts that all loaders of this process share.
+    /// Settings with the cookies, the credentials and the HSTS hosts that all loaders of this process share.
     public static var `default`: Self {
         var configuration = Self()
         configuration.cookies = .shared
+        configuration.credentials = .shared
         configuration.strictTransportSecurity = .shared
         return configuration
     }
 
-    /// Settings with cookies and HSTS hosts of their own, in memory. Loaders that are made with the same value share
-    /// them.
+    /// Settings with their own cookies, credentials and HSTS hosts, in memory. Loaders that are made with the same
+    /// value share them.
     public static var ephemeral: Self {
         var configuration = Self()
         configuration.cookies = CookieStorage()
+        configuration.credentials = CredentialStorage()
         configuration.strictTransportSecurity = HSTSStorage()
         return configuration
     }

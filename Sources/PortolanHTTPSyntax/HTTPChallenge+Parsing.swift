@@ -15,6 +15,13 @@ extension HTTPChallenge {
         }
     }
 
+    /// The schemes in the fields of one name, in lower case and in their order, each once.
+    package static func schemes(_ name: HTTPField.Name, of fields: HTTPFields) -> [String] {
+        var schemes: [String] = []
+        for challenge in parse(name, of: fields) where !schemes.contains(challenge.scheme) { schemes.append(challenge.scheme) }
+        return schemes
+    }
+
     /// Parses the parameters of the `Authentication-Info` field of a response (RFC 9110 §11.6.3).
     ///
     /// - Returns: `nil` without the field.
@@ -115,7 +122,7 @@ private struct ChallengeScanner {
             guard position > start else { return false }
             for index in start..<position { text.append(value[index]) }
         }
-        challenges[challenges.count - 1].parameters.append(HTTPChallenge.Parameter(name: name, value: Self.text(text)))
+        challenges[challenges.count - 1].parameters.append(HTTPChallenge.Parameter(name: name, octets: text))
         return true
     }
 
@@ -139,11 +146,6 @@ private struct ChallengeScanner {
             text.append(octet)
         }
         return false
-    }
-
-    /// Decodes UTF-8 if the octets are valid UTF-8, otherwise ISO-8859-1.
-    private static func text(_ octets: [UInt8]) -> String {
-        String(validating: octets, as: UTF8.self) ?? octets.span.latin1Text
     }
 }
 

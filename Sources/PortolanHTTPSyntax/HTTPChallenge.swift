@@ -13,11 +13,19 @@ package struct HTTPChallenge: Equatable, Sendable {
 
     struct Parameter: Equatable, Sendable {
         let name: String
-        let value: String
+        /// As received, without quotes.
+        let octets: [UInt8]
+        /// UTF-8 if the octets are valid UTF-8, otherwise ISO-8859-1.
+        var value: String { String(validating: octets, as: UTF8.self) ?? octets.span.latin1Text }
     }
 
     /// The value of `name`, which is in lower case. If the name repeats, which the RFC forbids, the first value.
     package subscript(name: String) -> String? {
         parameters.first { $0.name == name }?.value
+    }
+
+    /// The octets of the value of `name`, as received.
+    package func octets(of name: String) -> [UInt8]? {
+        parameters.first { $0.name == name }?.octets
     }
 }

@@ -17,6 +17,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var retries: RetryOptions
     @OptionGroup var state: StateOptions
+    @OptionGroup var netrc: NetrcOptions
     @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
@@ -54,6 +55,8 @@ struct GetCommand: ParsableCommand {
         setup.configuration.cookies = cookies?.storage
         let strictHosts = try state.strictHosts.map { path throws(Failure) in try HSTSFileOption(path) }
         setup.configuration.strictTransportSecurity = strictHosts?.storage
+        let netrc = try netrc.credentials(for: request)
+        setup.configuration.netrc = netrc?.file
         let loader = setup.loader
 
         let trace = output.trace.flatMap { [keeps = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keeps) }
@@ -61,7 +64,8 @@ struct GetCommand: ParsableCommand {
         var first: Failure?
         for url in urls {
             guard
-                let failure = session.load(url, sending: body, with: self, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
+                let failure = session.load(
+                    url, sending: body, with: self, netrc, on: loader, unusablePlugins: setup.unusablePlugins, trace: trace)
             else { continue }
             first = first ?? failure
             if failure.endsSession { break }

@@ -21,6 +21,7 @@ final class GetLoad: LoadDelegate {
     private let includesHead: Bool
     private let refusesBadStatus: Bool
     private let passwords: [PasswordAnswer]
+    private let netrc: NetrcCredentials?
     private let decideRetry: @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     /// When the first try started.
     let start: Duration
@@ -39,7 +40,7 @@ final class GetLoad: LoadDelegate {
     ///   - decideRetry: decides whether another try follows; called at most once, when the failure is known.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
-        since start: Duration? = nil,
+        netrc: NetrcCredentials? = nil, since start: Duration? = nil,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision = { _, _ in .giveUp(reason: nil)
         }
     ) {
@@ -48,6 +49,7 @@ final class GetLoad: LoadDelegate {
         self.includesHead = includesHead
         self.refusesBadStatus = refusesBadStatus
         self.passwords = passwords
+        self.netrc = netrc
         let now = MonotonicTime.now
         self.start = start ?? now
         began = now - self.start
@@ -136,6 +138,9 @@ final class GetLoad: LoadDelegate {
     ) {
         passwords.noteRedirect(to: request.url, response)
         notify(task, .redirected(to: request, response))
+        var request = request
+        // Another host gets its own password. The same one gets the field that the request has.
+        _ = netrc?.apply(to: &request)
         decide(.follow(request))
     }
 

@@ -25,7 +25,8 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: the request body, or the reason why it is not available.
     func load(
-        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, unusablePlugins: [PluginProblem],
+        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, _ netrc: NetrcCredentials?, on loader: Loader,
+        unusablePlugins: [PluginProblem],
         trace: TraceFile?
     ) -> Failure? {
         let observers = command.output.makeObservers(trace, checksTrust: !command.http.trustsEveryServer)
@@ -36,7 +37,8 @@ final class GetSession: Sendable {
             var load: GetLoad?
             do throws(Failure) {
                 let body = try body.get()
-                let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] retryableFailure, elapsed in
+                let new = try makeLoad(url, sending: body, with: command, netrc, observers, since: start) {
+                    [schedule] retryableFailure, elapsed in
                     let decision = schedule.decide(after: retryableFailure, elapsed: elapsed)
                     guard case .wait = decision, body?.isSpent == true else { return decision }
                     return .giveUp(reason: "the request's body can be read only once")
@@ -59,10 +61,12 @@ final class GetSession: Sendable {
     }
 
     private func makeLoad(
-        _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver], since start: Duration?,
+        _ url: String, sending body: Body?, with command: GetCommand, _ netrc: NetrcCredentials?, _ observers: [any LoadObserver],
+        since start: Duration?,
         decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
-        var request = try command.request.request(for: url, sending: body)
+        var request = try command.request.request(for: url, sending: body, netrc: netrc)
+        let netrcPassword = netrc?.apply(to: &request)
         command.state.addCookies(to: &request)
         let output = try command.output.makeOutput(for: &request)
         command.request.leaveOutFields(of: &request)
@@ -70,7 +74,8 @@ final class GetSession: Sendable {
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
             // `ResumedFile` and `ResumedStream` check the status.
             refusesBadStatus: command.output.refusesBadStatus && command.output.resumePoint == nil,
-            passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 }, since: start,
+            passwords: [command.request.passwords(for: request.url), netrcPassword, command.http.proxyPasswords].compactMap { $0 },
+            netrc: netrc, since: start,
             decideRetry: decideRetry)
         return (load, request)
     }

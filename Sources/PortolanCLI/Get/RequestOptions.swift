@@ -119,8 +119,10 @@ struct RequestOptions: ParsableArguments {
         return data.isEmpty ? nil : try UploadBody.form(of: data, within: timeLimit?.duration)
     }
 
-    /// - Parameter body: the result of ``body()``.
-    func request(for url: String, sending body: Body?) throws(Failure) -> Request {
+    /// - Parameters:
+    ///   - body: the result of ``body()``.
+    ///   - netrc: the passwords that have precedence over the URL's, or `nil`.
+    func request(for url: String, sending body: Body?, netrc: NetrcCredentials? = nil) throws(Failure) -> Request {
         var request = try Request(argument: url)
         request.body = body
         if asksHeadOnly { request.method = .head }
@@ -140,13 +142,13 @@ struct RequestOptions: ParsableArguments {
             request[DisablesContentDecoding.self] = true
             if request.isHTTP, !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "gzip, deflate" }
         }
-        try authorize(&request)
+        if netrc?.hasCredential(for: request) != true { try authorize(&request) }
         leaveOutFields(of: &request)
         request.timeouts.total = timeLimit?.duration
         return request
     }
 
-    private var authentication: PasswordAnswer.Method { usesDigest ? .digest : waitsForChallenge ? .any : .basic }
+    var authentication: PasswordAnswer.Method { usesDigest ? .digest : waitsForChallenge ? .any : .basic }
 
     /// Adds what is sent without a challenge, unless `-H` does.
     private func authorize(_ request: inout Request) throws(Failure) {

@@ -10,6 +10,8 @@ struct StdioLoaders: Sendable {
     private let http: HTTPHandler
     /// The cookies of all loads, in memory.
     let cookies = CookieStorage()
+    /// The credentials that servers have accepted, in memory.
+    let credentials = CredentialStorage()
     /// The hosts that are loaded over https only, in memory.
     let strictHosts = HSTSStorage()
 
@@ -17,6 +19,7 @@ struct StdioLoaders: Sendable {
     init(_ setup: LoaderSetup, http: HTTPHandler) {
         var setup = setup
         setup.configuration.cookies = cookies
+        setup.configuration.credentials = credentials
         setup.configuration.strictTransportSecurity = strictHosts
         func loader(_ mode: RedirectPolicy.Mode) -> Loader {
             var setup = setup

@@ -94,6 +94,7 @@ final class StdioServer: Sendable {
             case .reset(let stores):
                 if stores.contains(.connections) { loaders.closeIdleConnections() }
                 if stores.contains(.cookies) { loaders.cookies.removeAll() }
+                if stores.contains(.credentials) { loaders.credentials.removeAll() }
                 if stores.contains(.hsts) { loaders.strictHosts.removeAll() }
                 write(StdioResponse.reset(id: id, stores))
             }

@@ -44,6 +44,8 @@ public final class CredentialStorage: Sendable {
         case done
     }
 
+    /// The spaces in which loads have authenticated with stored credentials.
+    package let authenticatedSpaces = AuthenticatedSpaces()
     private let state = ConditionLock(State())
     private let persistence: (any CredentialPersistence)?
 
@@ -85,7 +87,10 @@ public final class CredentialStorage: Sendable {
         change { $0.remove(user: user, for: space) }
     }
 
-    public func removeAll() { change { $0.removeAll() } }
+    public func removeAll() {
+        authenticatedSpaces.removeAll()
+        change { $0.removeAll() }
+    }
 
     /// Removes a credential that a server refused. One that was replaced in the meantime stays.
     package func removeRefused(_ credential: Credential, for space: ProtectionSpace) {

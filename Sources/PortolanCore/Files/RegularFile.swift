@@ -17,6 +17,10 @@ package struct RegularFile: ~Copyable, Sendable {
     package let size: Int64?
     /// When the contents were last changed, in whole seconds since 1970.
     package let modified: Int64
+    /// The user ID of the owner.
+    let owner: uid_t
+    /// The nine permission bits (`inode(7)`).
+    let permissions: mode_t
     private let descriptor: CInt
 
     /// Opens the file at `path`, through symbolic links.
@@ -46,6 +50,8 @@ package struct RegularFile: ~Copyable, Sendable {
         self.path = path
         self.descriptor = descriptor
         modified = Int64(facts.st_mtim.tv_sec)
+        owner = facts.st_uid
+        permissions = facts.st_mode & 0o777
         size = Self.hasSize(facts, descriptor) ? Int64(facts.st_size) : nil
     }
 

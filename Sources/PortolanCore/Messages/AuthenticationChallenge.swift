@@ -16,17 +16,34 @@ public final class AuthenticationChallenge: Sendable {
     /// The response with the challenge, a 401 or 407 of HTTP; `nil` if there is no such response, as in a TLS handshake
     /// or for a tunnel. It is delivered unless the challenge is answered with a credential.
     public let failureResponse: Response?
+    /// A credential that the handler sent without a challenge, and that the peer refused.
+    package let refusedCredential: Credential?
+    /// Filled before the answer, if its credential is kept: a handler can then send the credential again without a
+    /// challenge. `nil` if the handler can't.
+    let authenticatedSpaces: AuthenticatedSpaces.Slot?
     let reply: OneShotCallback<ChallengeAnswer>
 
-    public init(
+    public convenience init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
         previousError: LoadError? = nil, failureResponse: Response? = nil, reply: @escaping @Sendable (ChallengeAnswer) -> Void
+    ) {
+        self.init(
+            protectionSpace: protectionSpace, proposedCredential: proposedCredential, previousFailureCount: previousFailureCount,
+            previousError: previousError, failureResponse: failureResponse, refusedCredential: nil, authenticatedSpaces: nil, reply: reply)
+    }
+
+    package init(
+        protectionSpace: ProtectionSpace, proposedCredential: Credential?, previousFailureCount: Int, previousError: LoadError?,
+        failureResponse: Response?, refusedCredential: Credential?, authenticatedSpaces: AuthenticatedSpaces.Slot?,
+        reply: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
         self.protectionSpace = protectionSpace
         self.proposedCredential = proposedCredential
         self.previousFailureCount = previousFailureCount
         self.previousError = previousError
         self.failureResponse = failureResponse
+        self.refusedCredential = refusedCredential
+        self.authenticatedSpaces = authenticatedSpaces
         self.reply = OneShotCallback(reply)
     }
 

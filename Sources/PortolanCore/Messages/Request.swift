@@ -72,6 +72,18 @@ public struct Request: Sendable {
         set { ownParts.nestingDepth = newValue }
     }
 
+    /// What redirects have left of the caller's `Referer`.
+    var redirectReferrer: RedirectReferrer? {
+        get { parts.redirectReferrer }
+        set { ownParts.redirectReferrer = newValue }
+    }
+    /// A credential that the server has accepted for URLs like this one, and that is sent without a challenge. Set by
+    /// the loader for one handler load.
+    package var authenticatedSpace: AuthenticatedSpaces.Match? {
+        get { parts.authenticatedSpace }
+        set { ownParts.authenticatedSpace = newValue }
+    }
+
     public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
         parts = Parts(url: url, method: method, fields: fields, body: body)
     }
@@ -100,6 +112,8 @@ public struct Request: Sendable {
         var properties = RequestProperties()
         var visitedHandlers: [LoopGuard] = []
         var nestingDepth = 0
+        var redirectReferrer: RedirectReferrer?
+        var authenticatedSpace: AuthenticatedSpaces.Match?
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
@@ -120,6 +134,8 @@ public struct Request: Sendable {
             properties = other.properties
             visitedHandlers = other.visitedHandlers
             nestingDepth = other.nestingDepth
+            redirectReferrer = other.redirectReferrer
+            authenticatedSpace = other.authenticatedSpace
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTPTypes
+public import HTTPTypes
 
 /// Which redirects a loader follows.
 public struct RedirectPolicy: Sendable {
@@ -24,30 +24,42 @@ public struct RedirectPolicy: Sendable {
     /// server must not choose what a plugin loads and which peers it contacts (Fetch Standard, "HTTP-redirect fetch").
     public var openSchemes: Set<String>
 
-    public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"], openSchemes: Set<String> = []) {
+    /// Fields of the caller that were meant for the first server: a redirect to another scheme, host or port removes
+    /// them, as it removes `Authorization`, `Cookie`, `Proxy-Authorization` and `Host`. For example `X-API-Key`.
+    public var originFields: Set<HTTPField.Name>
+
+    public init(
+        mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"], openSchemes: Set<String> = [],
+        originFields: Set<HTTPField.Name> = []
+    ) {
         self.mode = mode
         self.limit = limit
         self.closedSchemes = closedSchemes
         self.openSchemes = openSchemes
+        self.originFields = originFields
     }
 }
 
 extension RedirectPolicy {
     /// Fields that identify the caller, or that were meant for one server. They are never sent to another scheme, host
     /// or port.
-    private static let originFields: [HTTPField.Name] =
+    private static let credentialFields: [HTTPField.Name] =
         [.authorization, .cookie, .proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
 
     /// Returns the request to make when a handler proposes `proposed` as the successor of `current`; `nil` if the
     /// redirect response is to be delivered.
     ///
     /// - Parameters:
+    ///   - response: the redirect response, if there is one. Its `Referrer-Policy` is applied to the caller's
+    ///     `Referer`.
     ///   - count: how many redirects the load has followed.
     ///   - isUpgrade: whether no server redirects, but the host is known to want secure connections only. Such a
     ///     redirect is always followed, and keeps all fields.
     /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect``, with the cause
     ///   ``LoadError/Code/unsupportedScheme`` if a redirect may not lead to the URL.
-    func successor(of current: Request, proposed: Request, count: Int, isUpgrade: Bool = false) throws(LoadError) -> Request? {
+    func successor(
+        of current: Request, proposed: Request, response: Response? = nil, count: Int, isUpgrade: Bool = false
+    ) throws(LoadError) -> Request? {
         if isUpgrade {
             var next = proposed
             next.url = next.url.inheritingFragment(of: current.url)
@@ -75,8 +87,10 @@ extension RedirectPolicy {
         var next = proposed
         next.url = next.url.inheritingFragment(of: current.url)
         if !next.url.hasSameOrigin(as: current.url) {
-            for name in Self.originFields { next.fields[name] = nil }
+            for name in Self.credentialFields { next.fields[name] = nil }
+            for name in originFields { next.fields[name] = nil }
         }
+        next.setReferrer(after: response, from: current)
         return next
     }
 
@@ -109,6 +123,16 @@ extension RedirectPolicy {
     }
 
     private static func isHTTP(_ url: URLRecord) -> Bool { url.scheme == "http" || url.scheme == "https" }
+}
+
+extension Request {
+    /// Sets what the redirect leaves of the caller's `Referer`.
+    fileprivate mutating func setReferrer(after response: Response?, from current: Request) {
+        guard current.redirectReferrer != nil || fields.contains(where: { $0.name == .referer }) else { return }
+        redirectReferrer = .afterRedirect(
+            current.redirectReferrer, value: fields[.referer], response: response, from: current.url, to: url)
+        if fields[.referer] != redirectReferrer?.value { fields[.referer] = redirectReferrer?.value }
+    }
 }
 
 extension URLRecord {

@@ -7,10 +7,12 @@ extension DelegateClient {
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         guard let task else { return .stopped }
         task.loader.note(response)
+        settleCredentials(by: response, of: task)
         do throws(LoadError) {
             let policy = task.loader.configuration.redirects
             guard
-                let successor = try policy.successor(of: task.currentRequest, proposed: request, count: redirectCount, isUpgrade: isUpgrade)
+                let successor = try policy.successor(
+                    of: task.currentRequest, proposed: request, response: response, count: redirectCount, isUpgrade: isUpgrade)
             else {
                 return .keepGoing
             }

@@ -15,6 +15,8 @@ final class DelegateClient: ProtocolClient {
     /// Whether the load only redirects to a secure URL.
     let isUpgrade: Bool
     let openChallenge = Mutex<OpenChallenge?>(nil)
+    /// Whether a password was sent, and no response has decided about it yet.
+    let hasUndecidedCredential = Atomic(false)
 
     init(task: LoadTask, redirectCount: Int, isUpgrade: Bool = false) {
         self.task = task
@@ -40,6 +42,7 @@ final class DelegateClient: ProtocolClient {
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard let task else { return .stopped }
         task.loader.note(response)
+        settleCredentials(by: response, of: task)
         if let error = task.loader.configuration.redirects.error(for: response) {
             task.end(with: error)
             return .stopped

@@ -23,6 +23,7 @@ public final class LoadTask: Sendable {
     private let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
+    let credentialAttempts = Mutex(CredentialAttempts())
     let delegateSerializer: DelegateSerializer
     /// The nested loads, at any depth, whose beginning the delegate has received, but not their end. Changed only while
     /// the delegate is acquired.

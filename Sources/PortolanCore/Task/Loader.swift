@@ -51,6 +51,12 @@ public final class Loader: Sendable {
         /// the load is released.
         public var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
+        /// The user names and passwords that loads propose to servers and proxies that ask for them; `nil` for none. A
+        /// credential in the URL has precedence.
+        public var credentials: CredentialStorage?
+        /// A netrc file whose passwords loads propose to servers that ask for one, after those of the URL and of
+        /// ``credentials``; `nil` for none. Proxies do not receive them.
+        public var netrc: NetrcFile?
         /// The stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
         package var cookiePolicy: (any LoadPolicy)?
         /// The hosts that are loaded over secure connections only; `Loader.Configuration.strictTransportSecurity` sets
@@ -139,8 +145,17 @@ public final class Loader: Sendable {
     /// - Parameter request: as the handler gets it.
     /// - Returns: the client for the load's events.
     func applyPolicies(to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient) -> any ProtocolClient {
+        addCredential(to: &request)
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
         return cookiePolicy.apply(to: &request, next: client)
+    }
+
+    /// Adds the stored credential that the server has accepted for URLs like the request's, for handlers that can send
+    /// it without a challenge.
+    private func addCredential(to request: inout Request) {
+        var known = configuration.credentials?.authenticatedSpaces.match(for: request.url)
+        if let entry = known?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { known = nil }
+        if known != nil || request.authenticatedSpace != nil { request.authenticatedSpace = known }
     }
 
     /// Lets the policies learn from a response.

@@ -71,9 +71,9 @@ extension HTTPLoad: ConnectionRequester {
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
         endWait()
-        guard let decision = authentication.challenge(for: error) else { return fail(error.withoutProxyChallenge) }
+        guard let decision = authentication.decision(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .awaitingProxyCredential(error)
-        carryOut(decision)
+        perform(decision)
     }
 
     func didReach(_ step: LoadStep) {

@@ -42,12 +42,16 @@ extension HTTPLoad: HTTPTransaction {
         if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
             return retryWithoutExpectation(received, from: stream)
         }
-        if head.status == 401 || head.status == 407, let decision = authentication.challenge(for: head) {
+        if head.status == 401 || head.status == 407, let decision = authentication.decision(for: head) {
             state = .deciding(stream, received)
-            if case .ask(let challenge) = decision { ask(challenge) } else { shard.loop.execute { [self] in decide(decision) } }
+            if case .sendChallenge(let challenge) = decision {
+                sendChallenge(challenge)
+            } else {
+                shard.loop.execute { [self] in performWhileDeciding(decision) }
+            }
             return .pause
         }
-        do throws(LoadError) { try checkProof(of: received) } catch {
+        do throws(LoadError) { try noteAuthentication(by: received) } catch {
             client.didTransfer(stream.report)
             fail(error)
             return .stopped

@@ -49,11 +49,15 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private(set) var upload: RequestBodyWriter?
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(
-        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)))
-    /// What answers the origin's challenge.
+        to: key, sending: request.fields[.authorization].flatMap(PasswordCredential.init(basicValue:)), reusing: authorization)
+    /// What the `Authorization` field of the next request is made from; `nil` if the request has that field already.
     var authorization: Authorization?
-    /// What the response has to prove, if it says so.
+    /// Checks that the server knows the password (RFC 7616 §3.5).
     private(set) var proof: Authorization.Proof?
+    /// The space in which an earlier load authenticated, if this load sends the same credential without a challenge.
+    var knownSpace: AuthenticatedSpaces.Match?
+    /// The space in which the origin has not accepted the sent credential yet.
+    var pendingSpace: PendingSpace?
     var resends = ResendPolicy()
     /// Whether the body may wait for a `100 (Continue)`. False after a server has refused that.
     var mayExpect = true
@@ -84,6 +88,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         shard = pools.shard(for: key)
         preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
         try preparedRequest.authorize(toProxyOf: key, sending: request.body)
+        if let (match, known) = Self.knownSpace(of: request) {
+            (knownSpace, authorization) = (match, known)
+            proof = try preparedRequest.authorize(by: known, sending: request.body)
+        }
     }
 
     init(_ request: Request, client: any ProtocolClient, template: RequestTemplate, pools: HTTPConnectionPools) {

@@ -22,18 +22,21 @@ extension PreparedRequest {
             return
         }
         guard let authorization = key.proxy?.authorization else { return }
-        fields[.proxyAuthorization] = try authorization.value(
+        let value = try authorization.value(
             method: method.rawValue, target: RequestTarget.absolute(of: url).text, contents: { () throws(LoadError) in try body.contents() }
-        ).value
+        ).octets
+        fields[.proxyAuthorization] = nil
+        fields.append(HTTPField(name: .proxyAuthorization, value: value))
     }
 
-    /// Sets what answers the origin's challenge.
+    /// Sets the `Authorization` field.
     ///
-    /// - Returns: what the response has to prove.
+    /// - Returns: the check of the response, for Digest.
     mutating func authorize(by authorization: Authorization, sending body: Body?) throws(LoadError) -> Authorization.Proof? {
         let (value, proof) = try authorization.value(
             method: method.rawValue, target: path, contents: { () throws(LoadError) in try body.contents() })
-        fields[.authorization] = value
+        fields[.authorization] = nil
+        fields.append(HTTPField(name: .authorization, value: value))
         return proof
     }
 }

@@ -38,7 +38,9 @@ struct RequestTemplateCache: ~Copyable {
 
     /// - Returns: `nil` for a request that is not plain, or that can't be sent.
     func template(for request: Request, in pools: HTTPConnectionPools) -> RequestTemplate? {
-        guard request.method == .get, request.fields.isEmpty, request.body == nil, request.properties.isEmpty else { return nil }
+        guard request.method == .get, request.fields.isEmpty, request.body == nil, request.properties.isEmpty,
+            request.authenticatedSpace == nil
+        else { return nil }
         let url = request.url
         if let template = templates.withLock({ templates in templates.first { url.isLed(by: $0.prefix) } }) { return template }
         // `try?` because the load without a template reports the error.

@@ -34,6 +34,13 @@ package enum AuthenticationOffer: Hashable, Sendable {
         return sorted.filter { spaces.insert($0.space).inserted }
     }
 
+    /// The schemes that a response offers, in lower case, if none of them can be answered here.
+    package static func unsupportedSchemes(in name: HTTPField.Name, of fields: HTTPFields) -> [String] {
+        let challenges = HTTPChallenge.parse(name, of: fields)
+        guard challenges.allSatisfy({ AuthenticationOffer($0) == nil }) else { return [] }
+        return HTTPChallenge.schemes(name, of: fields)
+    }
+
     package var realm: String? {
         switch self {
         case .basic(let realm): realm
@@ -59,7 +66,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
         }
     }
 
-    /// Where a credential is valid at the peer.
+    /// The part of the peer in which a credential is valid.
     package struct Space: Hashable, Sendable {
         private let scheme: String
         private let realm: String?
@@ -75,7 +82,7 @@ package enum AuthenticationOffer: Hashable, Sendable {
     /// Throws if the credential can't be sent with this scheme.
     package func check(_ credential: PasswordCredential) throws(LoadError) {
         switch self {
-        case .basic: _ = try credential.basicValue()
+        case .basic: try credential.checkForBasic()
         case .digest: break
         case .socks: _ = try credential.socksMessage()
         }

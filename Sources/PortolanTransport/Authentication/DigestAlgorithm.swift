@@ -57,5 +57,6 @@ package struct DigestAlgorithm: Hashable, Sendable {
         return String(decoding: digest.prefix(count).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    func hash(_ text: String) throws(LoadError) -> String { try hash(Array(text.utf8)) }
+    /// The hash of the parts with colons between them.
+    func hash(_ parts: [[UInt8]]) throws(LoadError) -> String { try hash(Array(parts.joined(separator: [UInt8(ascii: ":")]))) }
 }

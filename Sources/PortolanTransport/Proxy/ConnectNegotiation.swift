@@ -22,9 +22,8 @@ struct ConnectNegotiation: TunnelNegotiation {
         var fields: HTTPFields = [RequestFields.hostName: target]
         if let userAgent, userAgent.utf8.allSatisfy(\.isFieldOctet) { fields[.userAgent] = userAgent }
         if let authorization = proxy.authorization {
-            fields[.proxyAuthorization] = try authorization.value(
-                method: "CONNECT", target: target, contents: { () throws(LoadError) in [] }
-            ).value
+            let value = try authorization.value(method: "CONNECT", target: target, contents: { () throws(LoadError) in [] }).octets
+            fields.append(HTTPField(name: .proxyAuthorization, value: value))
         }
         greeting = try RequestHeadWriter(method: .connect, target: .authority(target), fields: fields).bytes()
         self.proxy = proxy

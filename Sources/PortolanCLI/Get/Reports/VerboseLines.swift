@@ -34,7 +34,11 @@ final class VerboseLines: LoadObserver {
                     + " after \(moment), \(bytes) bytes"
             ]
         case .interim(let response): HeadText(response).lines.map { "< \($0)" }
-        case .response(let response): HeadText(response).lines.map { "< \($0)" } + ["* response after \(moment)"]
+        case .response(let response):
+            HeadText(response).lines.map { "< \($0)" }
+                + [UnsupportedSchemes.line(for: response), "response after \(moment)"].compactMap {
+                    $0.map { "* \($0)" }
+                }
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
         case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
         case .step(let step): ["* \(step) after \(moment)"]
