@@ -172,7 +172,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
+            name: "PortolanCoreTests",
+            dependencies: ["PortolanCore", "PortolanHandlers", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
         .testTarget(
             name: "PortolanTraceTests",
             dependencies: ["PortolanTrace", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes],

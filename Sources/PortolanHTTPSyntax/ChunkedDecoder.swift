@@ -127,7 +127,7 @@ package struct ChunkedDecoder: Sendable {
     private mutating func countExtension() throws(ResponseSyntaxError) {
         extensionsOfChunk += 1
         extensionsInAll += 1
-        guard extensionsOfChunk <= limits.chunkExtensions, extensionsInAll <= limits.chunkExtensionsTotal else {
+        guard extensionsOfChunk <= limits.maximumChunkExtensionBytes, extensionsInAll <= limits.maximumChunkExtensionBytesPerBody else {
             throw ResponseSyntaxError(.chunkExtensionsTooLong)
         }
     }

@@ -33,19 +33,19 @@ struct FieldSectionParser {
     private let names = FieldNameTable.common
 
     init(headWithin limits: HTTPLimits) {
-        self.init(limits, section: limits.fieldSection, rule: .fieldSectionTooLarge)
+        self.init(limits, section: limits.maximumFieldSectionBytes, rule: .fieldSectionTooLarge)
         fields.reserveCapacity(min(mostFields, 16))
     }
 
     init(trailersWithin limits: HTTPLimits) {
-        self.init(limits, section: limits.trailerSection, rule: .trailerSectionTooLarge)
+        self.init(limits, section: limits.maximumTrailerSectionBytes, rule: .trailerSectionTooLarge)
     }
 
     private init(_ limits: HTTPLimits, section: Int, rule: ResponseSyntaxError.Rule) {
         largestSection = max(0, section)
         remaining = largestSection
-        longestLine = limits.fieldLine
-        mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
+        longestLine = limits.maximumFieldLineBytes
+        mostFields = min(limits.maximumFieldCount, 60_000)  // HTTPFields traps at 65,535
         sectionRule = rule
     }
 

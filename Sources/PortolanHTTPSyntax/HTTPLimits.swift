@@ -6,21 +6,21 @@
 /// of a section counts two bytes for its end, however it ends.
 public struct HTTPLimits: Sendable, Hashable {
     /// Bytes of the status line.
-    public var statusLine = 8 << 10
+    public var maximumStatusLineBytes = 8 << 10
     /// Bytes of one field line, including its continuation lines.
-    public var fieldLine = 64 << 10
+    public var maximumFieldLineBytes = 64 << 10
     /// Field lines in one section, which is a head or trailers. Values above 60,000 count as 60,000.
-    public var fieldCount = 1000
+    public var maximumFieldCount = 1000
     /// Bytes of all field lines of a head.
-    public var fieldSection = 256 << 10
+    public var maximumFieldSectionBytes = 256 << 10
     /// Interim responses (1xx) before the final one.
-    public var interimResponses = 32
+    public var maximumInterimResponsesPerResponse = 32
     /// Bytes after the size on the line that starts a chunk, and leading zeros of the size.
-    public var chunkExtensions = 4 << 10
+    public var maximumChunkExtensionBytes = 4 << 10
     /// The same for all chunks of one body.
-    public var chunkExtensionsTotal = 64 << 10
+    public var maximumChunkExtensionBytesPerBody = 64 << 10
     /// Bytes of all trailer lines.
-    public var trailerSection = 64 << 10
+    public var maximumTrailerSectionBytes = 64 << 10
 
     public init() {}
 }

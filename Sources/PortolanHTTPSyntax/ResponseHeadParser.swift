@@ -51,7 +51,7 @@ package struct ResponseHeadParser: Sendable {
         guard StatusLine.canContinue(lines.unfinishedCount, with: rest) else {
             throw ResponseSyntaxError(lines.unfinishedCount == 0 && rest.startsRecordOfTLS ? .tlsResponse : .notHTTP, rest)
         }
-        switch try lines.next(in: input, from: &offset, atMost: limits.statusLine, orBreak: .statusLineTooLong) {
+        switch try lines.next(in: input, from: &offset, atMost: limits.maximumStatusLineBytes, orBreak: .statusLineTooLong) {
         case nil: return nil
         case .inInput(let range): return try StatusLine(parsing: input.extracting(range))
         case .assembled(let octets): return try StatusLine(parsing: octets.span)

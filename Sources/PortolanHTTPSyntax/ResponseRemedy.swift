@@ -4,7 +4,7 @@ package import PortolanCore
 
 /// How to fix a response that breaks a rule.
 package enum ResponseRemedy: Sendable, Hashable {
-    /// Raise the limit that was exceeded. The value is the setting's name, such as `HTTPLimits.fieldLine`.
+    /// Raise the limit that was exceeded. The value is the setting's name, such as `HTTPLimits.maximumFieldLineBytes`.
     case raise(String)
     /// A clause for the message.
     case advice(String)

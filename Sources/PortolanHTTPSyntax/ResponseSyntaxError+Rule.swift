@@ -120,13 +120,13 @@ extension ResponseSyntaxError.Rule {
 
     var remedy: ResponseRemedy {
         switch self {
-        case .statusLineTooLong: .raise("HTTPLimits.statusLine")
-        case .fieldLineTooLong: .raise("HTTPLimits.fieldLine")
-        case .tooManyFields: .raise("HTTPLimits.fieldCount")
-        case .fieldSectionTooLarge: .raise("HTTPLimits.fieldSection")
-        case .trailerSectionTooLarge: .raise("HTTPLimits.trailerSection")
-        case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
-        case .chunkExtensionsTooLong: .raise("HTTPLimits.chunkExtensions or chunkExtensionsTotal")
+        case .statusLineTooLong: .raise("HTTPLimits.maximumStatusLineBytes")
+        case .fieldLineTooLong: .raise("HTTPLimits.maximumFieldLineBytes")
+        case .tooManyFields: .raise("HTTPLimits.maximumFieldCount")
+        case .fieldSectionTooLarge: .raise("HTTPLimits.maximumFieldSectionBytes")
+        case .trailerSectionTooLarge: .raise("HTTPLimits.maximumTrailerSectionBytes")
+        case .tooManyInterimResponses: .raise("HTTPLimits.maximumInterimResponsesPerResponse")
+        case .chunkExtensionsTooLong: .raise("HTTPLimits.maximumChunkExtensionBytes or maximumChunkExtensionBytesPerBody")
         case .notHTTP, .version: .advice("check that host and port are those of an HTTP server")
         case .tlsResponse: .advice("use https:")
         case .noResponse, .cutInHead, .cutInBody: .advice("load it again")

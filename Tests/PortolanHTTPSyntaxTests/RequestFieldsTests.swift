@@ -89,7 +89,7 @@ import Testing
         #expect(RequestFraming(method: .post, body: nil) == .length(0))
         #expect(RequestFraming(method: .put, body: nil) == .length(0))
         #expect(RequestFraming(method: .get, body: .text("abc")) == .length(3))
-        #expect(RequestFraming(method: .post, body: BodyPipe().body()) == .chunked)
+        #expect(RequestFraming(method: .post, body: BodyWriter().body()) == .chunked)
         #expect(!RequestFraming.length(0).hasBody && RequestFraming.chunked.hasBody)
     }
 }

@@ -71,12 +71,13 @@ import Testing
 
     @Test func errorRoundTripsWithItsCauses() throws {
         let root = LoadError(LoadError.Code(rawValue: 77), domain: "org.example.tide", message: "deep")
-        let error = LoadError(.connectionLost, message: "broken", cause: LoadError(.ioFailed, message: "middle", cause: root))
+        let error = LoadError(
+            .connectionLost, message: "broken", underlyingError: LoadError(.ioFailed, message: "middle", underlyingError: root))
         let storage = unsafe CStorage(error)
         let back = unsafe try LoadError(reading: storage.pointer)
         #expect(back == error)
-        #expect((back.cause as? LoadError)?.message == "middle")
-        #expect(((back.cause as? LoadError)?.cause as? LoadError) == root)
+        #expect((back.underlyingError as? LoadError)?.message == "middle")
+        #expect(((back.underlyingError as? LoadError)?.underlyingError as? LoadError) == root)
     }
 
     /// Each layer fails with the borrowed error of its inner load as its cause. The host passes the error that it read
@@ -92,7 +93,7 @@ import Testing
             #expect(error.message == "layer \(layer)")
         }
         var last = error
-        while let cause = last.cause as? LoadError { last = cause }
+        while let cause = last.underlyingError as? LoadError { last = cause }
         // Together, the twenty layers left out 12 causes that they could not carry.
         #expect(last.message == "(12 causes left out) the first")
     }
@@ -119,7 +120,7 @@ import Testing
         var next: LoadError? = unsafe try LoadError(reading: storage.pointer)
         while let error = next {
             depth += 1
-            next = error.cause as? LoadError
+            next = error.underlyingError as? LoadError
         }
         #expect(depth == 9)
     }

@@ -106,7 +106,7 @@ import Testing
         ("trust", .use(.password(user: "u", password: "p")), "disposition 3"),
     ]
     private static let others: [(ChallengeAnswer, String)] = [
-        (.continueWithout, "disposition 2"), (.performDefault, "disposition 3"), (.rejectProtectionSpace, "disposition 4"),
+        (.continueWithoutCredential, "disposition 2"), (.performDefault, "disposition 3"), (.rejectProtectionSpace, "disposition 4"),
         (.cancel, "disposition 5"),
     ]
 
@@ -179,7 +179,7 @@ import Testing
         let task = try loader().task(for: Request("\(style)://moments"), delegate: delegate)
         task.resume()
         await delegate.ended()
-        let steps: [LoadStep] = [.nameFound, .connected, .secured, .reused, .requestSent, .firstByte]
+        let steps: [LoadStep] = [.domainResolved, .connected, .tlsEstablished, .connectionReused, .requestSent, .firstByte]
         #expect(task.metrics.steps.map(\.step) == steps)
         #expect(zip(task.metrics.steps, task.metrics.steps.dropFirst()).allSatisfy { $0.time <= $1.time })
         #expect(
@@ -253,7 +253,7 @@ import Testing
     @Test(arguments: styles)
     func nestedLoadOfItsOwnRequestFailsWithARemedy(style: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request("\(style)://itself")) }
-        let cause = error?.cause as? LoadError
+        let cause = error?.underlyingError as? LoadError
         #expect(cause?.code == .unsupportedScheme)
         let handler = "org.portolan.carrier\(style.hasSuffix("events") ? ".events" : "")"
         #expect(

@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
+        (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
         (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
     ])
     func otherDispositionsFailTheLoad(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {

@@ -107,13 +107,14 @@ import Testing
         func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
             state.withLock { $0.seen.append("trailers " + fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ")) }
         }
-        func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
-            state.withLock { $0.seen.append("\(inner.nestingDepth) \(inner.originalRequest.url)") }
+        func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {
+            state.withLock { $0.seen.append("\(nestedTask.nestingDepth) \(nestedTask.originalRequest.url)") }
         }
-        func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
+        func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
             let code = error.map { " \($0.code)" } ?? ""
             state.withLock {
-                $0.seen.append("end \(inner.nestingDepth) \(inner.originalRequest.url) \(inner.progress.received)\(code)")
+                $0.seen.append(
+                    "end \(nestedTask.nestingDepth) \(nestedTask.originalRequest.url) \(nestedTask.progress.bytesReceived)\(code)")
             }
         }
         func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.withLockBroadcasting { $0.end = .some(error) } }

@@ -105,7 +105,7 @@ import Testing
 
     @Test func slowlyWrittenUploadIsEchoed() async throws {
         let loader = try loader("template")
-        let pipe = BodyPipe(capacity: 10)
+        let pipe = BodyWriter(capacity: 10)
         async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
         for number in 0..<100 { try await pipe.write(Array("piece \(number)\n".utf8)) }
         pipe.finish()
@@ -117,12 +117,12 @@ import Testing
 
     @Test(arguments: ["template://greet/World?times=200000", "ticker://2000?size=1400"])
     func slowReaderKeepsTheBufferBounded(url: String) async throws {
-        let loader = try loader("template", "fixture-events") { $0.bufferLimit = 4096 }
+        let loader = try loader("template", "fixture-events") { $0.bufferSize = 4096 }
         let (chunks, response) = try await loader.bytes(from: url)
         var count: Int64 = 0
         for try await chunk in chunks {
             count += Int64(chunk.count)
-            let ahead = chunks.task.progress.received - count
+            let ahead = chunks.task.progress.bytesReceived - count
             // At most the limit and one more delivery are buffered.
             #expect(ahead <= 4096 + 64 << 10)
         }
@@ -169,6 +169,6 @@ import Testing
 
     /// The codes of an error and of its causes.
     private static func codes(of error: LoadError) -> [LoadError.Code] {
-        [error.code] + ((error.cause as? LoadError).map(codes) ?? [])
+        [error.code] + ((error.underlyingError as? LoadError).map(codes) ?? [])
     }
 }

@@ -50,7 +50,7 @@ import Testing
     func innerFailureIsTheCauseOfTheOuterFailure(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
         var root = error
-        while let cause = root?.cause as? LoadError { root = cause }
+        while let cause = root?.underlyingError as? LoadError { root = cause }
         #expect(root == PluginStubHandler.failure)
         #expect(error != PluginStubHandler.failure)
         waitUntilIdle()
@@ -59,7 +59,7 @@ import Testing
     @Test(arguments: ["relay:nosuch:x", "relay:///", "ticker://nest?url=%2Frelative"])
     func innerRequestThatCannotBeOpenedFails(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
-        #expect(error?.cause != nil)
+        #expect(error?.underlyingError != nil)
         waitUntilIdle()
     }
 
@@ -71,7 +71,7 @@ import Testing
         var next = error
         while let error = next {
             codes.append(error.code)
-            next = error.cause as? LoadError
+            next = error.underlyingError as? LoadError
         }
         #expect(codes.contains(.nestedTooDeep), "\(codes)")
         waitUntilIdle()

@@ -105,7 +105,7 @@ import Testing
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
         let load = try run("template://echo") { $0.body = source.body(length: 10) }
         #expect(load.client.error?.code == .bodyFailed)
-        #expect((load.client.error?.cause as? LoadError)?.message == "the disk went away")
+        #expect((load.client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
     @Test(arguments: [1, 3])
@@ -192,7 +192,7 @@ import Testing
 
     @Test func otherDispositionsFailTheLoad() throws {
         for (answer, code) in [
-            (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithout, .authenticationRequired),
+            (ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.continueWithoutCredential, .authenticationRequired),
             (.performDefault, .authenticationRequired), (.rejectProtectionSpace, .authenticationRequired),
         ] {
             let load = try run("template://secret", RecordingClient(onChallenge: { $0.answer(answer) }))

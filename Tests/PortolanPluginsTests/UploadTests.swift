@@ -87,9 +87,9 @@ import Testing
         let task = Loader(configuration: .init(), registry: registry).task(for: request, delegate: delegate)
         task.resume()
         await delegate.ended()
-        #expect(task.progress.sent == 5000)
-        #expect(task.progress.expectedToSend == 5000)
-        #expect(task.progress.received == 10_000)
+        #expect(task.progress.bytesSent == 5000)
+        #expect(task.progress.expectedBytesToSend == 5000)
+        #expect(task.progress.bytesReceived == 10_000)
         #expect(task.progress.fractionReceived == 1)
     }
 

@@ -39,7 +39,7 @@ package final class BindingInstance: Sendable {
             try BoundRun(linked, host: host, pool: pool).runSetup(linked.setup)
         } catch {
             guard case .failed(let reason) = error else { return }
-            throw LoadError(.pluginRefused, message: "\(libraryName) can't be set up: \(reason.message)", cause: reason)
+            throw LoadError(.pluginRefused, message: "\(libraryName) can't be set up: \(reason.message)", underlyingError: reason)
         }
     }
 

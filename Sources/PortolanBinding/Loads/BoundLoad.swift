@@ -154,7 +154,7 @@ final class BoundLoad: RunHost {
             case .bytes: return count
             case .end: return 0
             case .failed(let error):
-                throw .failed(LoadError(.bodyFailed, message: "the upload body could not be read", cause: error))
+                throw .failed(LoadError(.bodyFailed, message: "the upload body could not be read", underlyingError: error))
             case .wait:
                 guard monitor.wait(for: { $0.life.isStopped ? false : $0.signals != signals ? true : nil }) else { throw .stopped }
             }

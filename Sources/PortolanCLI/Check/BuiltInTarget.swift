@@ -33,7 +33,7 @@ enum BuiltInTarget: String {
             {
                 // Idle connections close soon, so that no check reports pooled connections as leaks.
                 var configuration = HTTPConfiguration()
-                configuration.connections.idleTimeout = .milliseconds(200)
+                configuration.connectionLimits.idleTimeout = .milliseconds(200)
                 return HTTPHandler(configuration: configuration)
             }
         }

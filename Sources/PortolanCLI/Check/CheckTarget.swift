@@ -50,7 +50,7 @@ enum CheckTarget {
     /// works.
     static func innerLoader(for target: ConformanceTarget) -> @Sendable () -> Loader {
         { [manifest = target.manifest] in
-            let registry = ProtocolRegistry.builtIn()
+            let registry = ProtocolRegistry.withBuiltInHandlers()
             if var plugin = manifest {
                 // The plugin is opened when a nested URL needs it, and as a copy, so that it shares no static memory
                 // with the checked one.

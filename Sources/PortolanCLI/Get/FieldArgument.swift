@@ -44,8 +44,8 @@ extension HTTPConfiguration {
         switch name {
         case .userAgent: userAgent = nil
         case .accept: accept = nil
-        case .acceptEncoding: asksForContentCodings = false
-        case .expect: expectation.threshold = nil
+        case .acceptEncoding: sendsAcceptEncoding = false
+        case .expect: expectContinue.bodySizeThreshold = nil
         default: break
         }
     }

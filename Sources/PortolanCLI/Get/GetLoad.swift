@@ -149,13 +149,13 @@ final class GetLoad: LoadDelegate {
         challenge.answer(answer)
     }
 
-    func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
+    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {
         guard !observers.isEmpty else { return }
-        notify(task, .innerBegan(InnerReport(inner), handler: Self.taker(of: inner.originalRequest, on: task.loader)))
+        notify(task, .innerBegan(InnerReport(nestedTask), handler: Self.taker(of: nestedTask.originalRequest, on: task.loader)))
     }
 
-    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
-        notify(task, .innerEnded(InnerReport(inner), bytes: inner.progress.received, error))
+    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
+        notify(task, .innerEnded(InnerReport(nestedTask), bytes: nestedTask.progress.bytesReceived, error))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {

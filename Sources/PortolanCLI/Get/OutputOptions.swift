@@ -87,7 +87,7 @@ struct OutputOptions: ParsableArguments {
             throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")
         }
         guard let resumePoint else { return try makeOutput(for: request.url) }
-        let isCoded = request[DisablesContentDecoding.self] ?? false
+        let isCoded = !request.decodesContent
         if let file = try resumedFile(for: request.url) {
             let resume = try resumePoint.resume(of: file, isCoded: isCoded)
             resume.requestRemainder(in: &request)

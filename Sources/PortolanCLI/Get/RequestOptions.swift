@@ -137,7 +137,7 @@ struct RequestOptions: ParsableArguments {
         if let method = method.flatMap({ HTTPRequest.Method($0) }) { request.method = method }
         for case .field(let field) in fields { request.fields.append(field) }
         if keepsCoding {
-            request[DisablesContentDecoding.self] = true
+            request.decodesContent = false
             if request.isHTTP, !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "gzip, deflate" }
         }
         try authorize(&request)

@@ -42,7 +42,7 @@ struct WatchCommand: ParsableCommand {
         var plugin = try PluginArgument.plugin(path, in: catalogue)
         // A build that overwrites the last one must not affect running loads.
         plugin.copiesLibrary = true
-        let registry = ProtocolRegistry.builtIn()
+        let registry = ProtocolRegistry.withBuiltInHandlers()
         catalogue.register(in: registry)
         let bench = PluginWorkspace(
             RegisteredPlugin(plugin, in: registry), on: Loader(configuration: .init(), registry: registry), request: request, helper,

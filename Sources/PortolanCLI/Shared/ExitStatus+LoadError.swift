@@ -11,7 +11,7 @@ extension ExitStatus {
             return
         }
         // The cause says why the target of a redirect is rejected.
-        if error.code == .badRedirect, let cause = error.cause as? LoadError {
+        if error.code == .badRedirect, let cause = error.underlyingError as? LoadError {
             self.init(cause)
         } else {
             self = Self.statuses[error.code] ?? .unknown

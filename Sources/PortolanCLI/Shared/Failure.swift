@@ -41,7 +41,7 @@ extension LoadError {
     /// Remedies name the options of the command.
     var phrase: String {
         let message = message(saying: \.commandWords)
-        guard let cause = cause.map({ ($0 as? LoadError)?.phrase ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
+        guard let cause = underlyingError.map({ ($0 as? LoadError)?.phrase ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
         return cause.hasPrefix("\(message): ") ? cause : "\(message): \(cause)"
     }
 }

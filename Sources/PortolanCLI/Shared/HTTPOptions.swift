@@ -91,7 +91,7 @@ struct HTTPOptions: ParsableArguments {
     /// - Throws: ``Failure`` if `--cert` contains a passphrase, as with curl.
     func configuration() throws(Failure) -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
-        if let connectTimeout = connectTimeout?.duration { configuration.connections.connectTimeout = connectTimeout }
+        if let connectTimeout = connectTimeout?.duration { configuration.connectionLimits.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
         if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
         if let certificate {

@@ -41,7 +41,7 @@ struct LoaderOptions: ParsableArguments {
         for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
         let replay = try replay.open()
         if let replay { configuration.handlers.insert(replay.handler, at: 0) }
-        let registry = ProtocolRegistry.builtIn(http: http)
+        let registry = ProtocolRegistry.withBuiltInHandlers(http: http)
         catalogue.register(in: registry)
         return LoaderSetup(configuration: configuration, registry: registry, unusablePlugins: catalogue.unusablePlugins, replay: replay)
     }

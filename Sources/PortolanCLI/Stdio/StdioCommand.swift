@@ -24,7 +24,7 @@ struct StdioCommand: ParsableCommand {
         try SignalHandler.observe { server.interrupt($0) }
         var configuration = try http.configuration()
         // One connection per possible load, so that no load waits for another.
-        configuration.connections.perHost = StdioServer.loadLimit
+        configuration.connectionLimits.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
         let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler)) }

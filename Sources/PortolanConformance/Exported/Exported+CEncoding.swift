@@ -81,7 +81,7 @@ extension ChallengeAnswer {
                 return
             }
             self = .use(.password(user: user, password: password))
-        case PORTOLAN_WITHOUT: self = .continueWithout
+        case PORTOLAN_WITHOUT: self = .continueWithoutCredential
         case PORTOLAN_REJECT_SPACE: self = .rejectProtectionSpace
         case PORTOLAN_CANCEL: self = .cancel
         default: self = .performDefault

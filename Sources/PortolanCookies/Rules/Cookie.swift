@@ -7,9 +7,9 @@ public import FoundationEssentials
 /// Names and values are bytes, and are sent as they were received. RFC 6265bis §5.7
 public struct Cookie: Hashable, Sendable {
     /// The bytes of the name; empty for a cookie without a name.
-    public var nameBytes: [UInt8]
+    package var nameBytes: [UInt8]
     /// The bytes of the value.
-    public var valueBytes: [UInt8]
+    package var valueBytes: [UInt8]
     /// The host that set the cookie or, if ``isHostOnly`` is `false`, the domain whose hosts receive it. In lower case,
     /// in the form that URLs have: `xn--bcher-kva.example`, `[::1]`.
     public var domain: String
@@ -19,8 +19,8 @@ public struct Cookie: Hashable, Sendable {
     public var path: String
     /// When the cookie ends; `nil` for the end of the session.
     public var expiry: Date?
-    public var creationTime: Date
-    public var lastAccessTime: Date
+    package var creationTime: Date
+    package var lastAccessTime: Date
     /// Whether only secure connections get the cookie.
     public var isSecure: Bool
     /// Whether scripts and other APIs than HTTP don't get the cookie.
@@ -29,7 +29,7 @@ public struct Cookie: Hashable, Sendable {
     public var sameSite: SameSite?
     /// The site of the top-level document for which the cookie was set (CHIPS); `nil` for a cookie that is not
     /// partitioned.
-    public var partition: Site?
+    package var partition: Site?
 
     public enum SameSite: String, Hashable, Sendable {
         case none, lax, strict
@@ -38,7 +38,11 @@ public struct Cookie: Hashable, Sendable {
     /// Makes a cookie for one host, without an end.
     ///
     /// Nothing is checked: a storage checks what it stores.
-    public init(name: String, value: String, domain: String, path: String = "/", now: Date = Date()) {
+    public init(name: String, value: String, domain: String, path: String = "/") {
+        self.init(name: name, value: value, domain: domain, path: path, now: Date())
+    }
+
+    package init(name: String, value: String, domain: String, path: String = "/", now: Date) {
         nameBytes = Array(name.utf8)
         valueBytes = Array(value.utf8)
         self.domain = domain

@@ -24,14 +24,14 @@ public final class CookieStorage: Sendable {
     /// (not for the limit in total), then the others; of these, the ones that were not sent for the longest time.
     ///
     /// RFC 6265bis §5.7, "remove excess cookies"
-    public struct Limits: Hashable, Sendable {
+    package struct Limits: Hashable, Sendable {
         /// How many cookies have the same domain.
-        public var perDomain = 180
+        package var perDomain = 180
         /// How many cookies the hosts of one site have together. Below its domain anybody can make any number of hosts.
-        public var perSite = 1000
-        public var total = 20_000
+        package var perSite = 1000
+        package var total = 20_000
 
-        public init() {}
+        package init() {}
     }
 
     /// A change of the stored cookies.
@@ -51,7 +51,9 @@ public final class CookieStorage: Sendable {
 
     private let state: Mutex<State>
 
-    public init(limits: Limits = Limits()) {
+    public convenience init() { self.init(limits: Limits()) }
+
+    package init(limits: Limits) {
         state = Mutex(State(jar: CookieJar(limits: limits)))
     }
 

@@ -274,7 +274,8 @@ extension HandlerLoad {
             let error = LoadError(
                 .limitExceeded,
                 message:
-                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.interimResponseLimit to allow more")
+                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.maximumInterimResponsesPerRequest to allow more"
+            )
             end(with: error.attributed(to: handler))
         }
         _ = end(.interim)

@@ -21,7 +21,7 @@ extension Body {
             do throws(LoadError) {
                 return FileBodyReader(try RegularFile(at: path), length: length)
             } catch {
-                throw LoadError(.bodyFailed, message: "the body's file can't be opened", cause: error)
+                throw LoadError(.bodyFailed, message: "the body's file can't be opened", underlyingError: error)
             }
         }
     }
@@ -56,7 +56,7 @@ private final class FileBodyReader: FileBackedReader {
             guard count > 0 else { return .end }
             place.offset += Int64(count)
         } catch {
-            return fail(LoadError(.bodyFailed, message: "the body's file can't be read", cause: error))
+            return fail(LoadError(.bodyFailed, message: "the body's file can't be read", underlyingError: error))
         }
         putBack(place)
         return .bytes

@@ -59,10 +59,12 @@ final class AsyncLoad: ProtocolLoad {
             if !isOver { client.didFail(with: error) }
         } catch let error as CancellationError {
             if !isOver {
-                client.didFail(with: LoadError(.cancelled, message: "the handler cancelled its own load", cause: error))
+                client.didFail(with: LoadError(.cancelled, message: "the handler cancelled its own load", underlyingError: error))
             }
         } catch {
-            if !isOver { client.didFail(with: LoadError(.unknown, message: "the handler's function threw an error", cause: error)) }
+            if !isOver {
+                client.didFail(with: LoadError(.unknown, message: "the handler's function threw an error", underlyingError: error))
+            }
         }
         _ = end()
     }

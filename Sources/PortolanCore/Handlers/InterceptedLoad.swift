@@ -79,9 +79,9 @@ final class InterceptedLoad: ProtocolLoad {
         } catch let error as LoadError {
             fail(error)
         } catch let error as CancellationError {
-            fail(LoadError(.cancelled, message: "the interceptor \(interceptor.identifier) cancelled the load", cause: error))
+            fail(LoadError(.cancelled, message: "the interceptor \(interceptor.identifier) cancelled the load", underlyingError: error))
         } catch {
-            fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", cause: error))
+            fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", underlyingError: error))
         }
     }
 

@@ -43,7 +43,7 @@ public enum ChallengeAnswer: Sendable {
     /// Continue with this credential. For server trust: trust this chain.
     case use(Credential)
     /// Continue without a credential.
-    case continueWithout
+    case continueWithoutCredential
     /// Do what would have happened without a delegate.
     case performDefault
     /// Offer another way to authenticate, if the server has one; otherwise fail.

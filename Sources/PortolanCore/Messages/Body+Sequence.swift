@@ -10,7 +10,7 @@ extension Body {
     public static func stream<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil, isRewindable: Bool = false) -> Body
     where Chunks.Element == [UInt8] {
         Body(length: length, isRewindable: isRewindable) { () throws(LoadError) in
-            let pipe = BodyPipe()
+            let pipe = BodyWriter()
             let reader = try pipe.body().makeReader()
             let pump = Task {
                 do {
@@ -19,7 +19,7 @@ extension Body {
                 } catch let error as LoadError {
                     pipe.fail(error)
                 } catch {
-                    pipe.fail(LoadError(.bodyFailed, message: "the body's sequence threw \(error)", cause: error))
+                    pipe.fail(LoadError(.bodyFailed, message: "the body's sequence threw \(error)", underlyingError: error))
                 }
             }
             return PumpedReader(reader, pump: pump)

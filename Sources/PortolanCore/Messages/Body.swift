@@ -6,7 +6,7 @@ import Synchronization
 public struct Body: Sendable {
     /// The number of bytes; `nil` if it is not known beforehand.
     public let length: Int64?
-    /// Whether ``makeReader()`` works more than once, so that the body can be sent again after a redirect or a
+    /// Whether the bytes can be read more than once, so that the body can be sent again after a redirect or a
     /// challenge.
     public let isRewindable: Bool
     private let open: @Sendable () throws(LoadError) -> any BodyReader
@@ -22,7 +22,7 @@ public struct Body: Sendable {
     ///   - open: returns a reader at the start; called each time the body is to be sent.
     ///   - discard: called when the load is over, whether the body was read or not: no reader will follow. Not called
     ///     for a body that can be read again.
-    public init(
+    package init(
         length: Int64?, isRewindable: Bool, discard: (@Sendable () -> Void)? = nil,
         open: @escaping @Sendable () throws(LoadError) -> any BodyReader
     ) {
@@ -43,7 +43,7 @@ public struct Body: Sendable {
     ///
     /// - Throws: ``LoadError/Code/bodyFailed`` if the body cannot be opened, and for the second reader of a body that
     ///   is not rewindable.
-    public func makeReader() throws(LoadError) -> any BodyReader {
+    package func makeReader() throws(LoadError) -> any BodyReader {
         if let spending, spending.isSpent.exchange(true, ordering: .acquiringAndReleasing) {
             throw LoadError(.bodyFailed, message: "the body was already read, and can be read only once; send one that can be read again")
         }

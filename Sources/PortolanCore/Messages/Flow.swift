@@ -11,6 +11,18 @@ public enum Flow: Int32, Hashable, Sendable {
 
 /// A step of a load, for its metrics. The core records the time.
 public enum LoadStep: Int32, Hashable, Sendable, CaseIterable {
-    case nameFound = 1
-    case connected, secured, reused, requestSent, firstByte
+    case domainResolved = 1
+    case connected, tlsEstablished, connectionReused, requestSent, firstByte
+
+    /// The name in the output of the command, which stays the same over releases.
+    package var name: String {
+        switch self {
+        case .domainResolved: "nameFound"
+        case .connected: "connected"
+        case .tlsEstablished: "secured"
+        case .connectionReused: "reused"
+        case .requestSent: "requestSent"
+        case .firstByte: "firstByte"
+        }
+    }
 }

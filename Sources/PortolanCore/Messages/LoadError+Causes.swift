@@ -14,7 +14,7 @@ extension LoadError {
     /// because it states what happened. Its message then begins with the number of missing causes: `(3 causes left
     /// out)`.
     package func causes(atMost limit: Int = causeLimit) -> [any Error] {
-        Self.shortened(Self.list(cause), to: limit)
+        Self.shortened(Self.list(underlyingError), to: limit)
     }
 
     /// Returns `cause` with at most as many causes below it as an error may have in total.
@@ -26,7 +26,7 @@ extension LoadError {
         var below = kept.popLast()
         while let next = kept.popLast() {
             var error = next as? LoadError ?? LoadError(.unknown, message: String(describing: type(of: next)))
-            error.cause = below
+            error.underlyingError = below
             below = error
         }
         return below
@@ -38,7 +38,7 @@ extension LoadError {
         var next = Optional(first)
         while let error = next {
             all.append(error)
-            if let error = error as? LoadError { next = error.cause } else { next = inner(of: error) }
+            if let error = error as? LoadError { next = error.underlyingError } else { next = inner(of: error) }
             // Nothing has limited a list of other types, and describing its last error would go through the rest of the
             // list.
             guard all.count < mostListed else {
@@ -69,7 +69,7 @@ extension LoadError {
         var next = first
         while let error = next {
             all.append(error)
-            next = (error as? LoadError)?.cause
+            next = (error as? LoadError)?.underlyingError
         }
         return all
     }

@@ -104,7 +104,7 @@ extension LoadError.Code {
     }
 
     /// Every published code with its name.
-    public static let published: [(code: Self, name: String)] = [
+    package static let published: [(code: Self, name: String)] = [
         (.unknown, "unknown"),
         (.badURL, "badURL"),
         (.unsupportedScheme, "unsupportedScheme"),

@@ -21,7 +21,7 @@ extension LoadError {
         case raiseTimeout
         case sendRepeatableBody
         case nameProxy
-        /// The setting's name, as in `HTTPLimits.fieldLine`.
+        /// The setting's name, as in `HTTPLimits.maximumFieldLineBytes`.
         case raiseLimit(String)
         /// A limit on the output of a content coding. The setting's name, and what else to do with it.
         case raiseDecodingLimit(String)
@@ -60,8 +60,8 @@ extension LoadError {
     /// - Parameters:
     ///   - message: what happened, without the remedy.
     ///   - remedy: its words become the end of the message.
-    package init(_ code: Code, message: String, remedy: Remedy, cause: (any Error)? = nil) {
-        self.init(code, message: "\(message); \(remedy.phrase)", cause: cause)
+    package init(_ code: Code, message: String, remedy: Remedy, underlyingError: (any Error)? = nil) {
+        self.init(code, message: "\(message); \(remedy.phrase)", underlyingError: underlyingError)
         self.remedy = remedy
     }
 

@@ -4,7 +4,7 @@ public import HTTPTypes
 
 /// What to load: a URL, and all other information that a handler may need.
 ///
-/// A value: a load keeps its own copy. Protocol-specific values are stored under typed keys (``RequestPropertyKey``).
+/// A value: a load keeps its own copy. Values for one protocol are ``properties``.
 public struct Request: Sendable {
     /// The parts, shared between copies until one is changed: a request is passed through many functions, and few of
     /// them change it.
@@ -53,9 +53,10 @@ public struct Request: Sendable {
         get { parts.handlesCookies }
         set { ownParts.handlesCookies = newValue }
     }
-    public var networkServiceType: NetworkServiceType {
-        get { parts.networkServiceType }
-        set { ownParts.networkServiceType = newValue }
+    /// The raw value of PortolanPlugins' `NetworkServiceType`, which only plugins read.
+    package var networkServiceTypeValue: Int32 {
+        get { parts.networkServiceTypeValue }
+        set { ownParts.networkServiceTypeValue = newValue }
     }
     public var properties: RequestProperties {
         get { parts.properties }
@@ -96,7 +97,7 @@ public struct Request: Sendable {
         var priority = LoadPriority.normal
         var mainDocumentURL: URLRecord?
         var handlesCookies = true
-        var networkServiceType = NetworkServiceType.standard
+        var networkServiceTypeValue: Int32 = 0
         var properties = RequestProperties()
         var visitedHandlers: [LoopGuard] = []
         var nestingDepth = 0
@@ -116,7 +117,7 @@ public struct Request: Sendable {
             priority = other.priority
             mainDocumentURL = other.mainDocumentURL
             handlesCookies = other.handlesCookies
-            networkServiceType = other.networkServiceType
+            networkServiceTypeValue = other.networkServiceTypeValue
             properties = other.properties
             visitedHandlers = other.visitedHandlers
             nestingDepth = other.nestingDepth
@@ -178,16 +179,6 @@ public struct LoadPriority: RawRepresentable, Hashable, Comparable, Sendable {
     public static let high = Self(rawValue: 100)
 
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
-}
-
-/// The kind of a load's traffic, for handlers that can mark their packets.
-public enum NetworkServiceType: Int32, Hashable, Sendable, CaseIterable {
-    case standard = 0
-    /// A person waits.
-    case responsiveData
-    /// Nobody waits.
-    case background
-    case video, voice
 }
 
 /// Keeps a handler from serving a request that it issued itself.

@@ -19,16 +19,16 @@ public struct RedirectPolicy: Sendable {
     /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads
     /// the user's files. Inside other schemes, as in `gzip:file:///x`, a redirect leads there only from a URL with
     /// exactly the same ones.
-    public var closedSchemes: Set<String>
+    public var sameSchemeOnly: Set<String>
     /// Schemes other than `http` and `https` to which a redirect from those two leads. By default none, because a
     /// server must not choose what a plugin loads and which peers it contacts (Fetch Standard, "HTTP-redirect fetch").
-    public var openSchemes: Set<String>
+    public var additionalTargetSchemes: Set<String>
 
-    public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"], openSchemes: Set<String> = []) {
+    public init(mode: Mode = .follow, limit: Int = 20, sameSchemeOnly: Set<String> = ["file"], additionalTargetSchemes: Set<String> = []) {
         self.mode = mode
         self.limit = limit
-        self.closedSchemes = closedSchemes
-        self.openSchemes = openSchemes
+        self.sameSchemeOnly = sameSchemeOnly
+        self.additionalTargetSchemes = additionalTargetSchemes
     }
 }
 
@@ -70,7 +70,7 @@ extension RedirectPolicy {
             let reason = "a redirect from '\(current.url.scheme):' may not lead there; load that URL directly if you want it"
             throw LoadError(
                 .badRedirect, message: "the redirect to \(proposed.url.shortDescription) was refused: \(reason)",
-                cause: LoadError(.unsupportedScheme, message: reason))
+                underlyingError: LoadError(.unsupportedScheme, message: reason))
         }
         var next = proposed
         next.url = next.url.inheritingFragment(of: current.url)
@@ -93,7 +93,7 @@ extension RedirectPolicy {
         case (.malformed(let problem), .follow):
             return LoadError(
                 .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) can't be followed: \(problem)",
-                cause: LoadError(.badURL, message: problem))
+                underlyingError: LoadError(.badURL, message: problem))
         case (.ambiguous(let problem), .follow):
             return LoadError(
                 .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) can't be followed: \(problem)")
@@ -102,9 +102,9 @@ extension RedirectPolicy {
 
     /// Whether a redirect may lead from `current` to `proposed`.
     package func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
-        if Self.isHTTP(current), !Self.isHTTP(proposed), !openSchemes.contains(String(proposed.scheme)) { return false }
+        if Self.isHTTP(current), !Self.isHTTP(proposed), !additionalTargetSchemes.contains(String(proposed.scheme)) { return false }
         let schemes = proposed.nestedSchemes
-        guard let depth = schemes.lastIndex(where: closedSchemes.contains) else { return true }
+        guard let depth = schemes.lastIndex(where: sameSchemeOnly.contains) else { return true }
         return current.nestedSchemes.prefix(depth + 1) == schemes[...depth]
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What one handler decided about a request.
-public struct HandlerCandidate: Hashable, Sendable {
-    public enum Refusal: Hashable, Sendable {
+package struct HandlerCandidate: Hashable, Sendable {
+    package enum Refusal: Hashable, Sendable {
         /// `canInit` returned `false`.
         case cannotInit
         /// The handler issued this request itself, and may not serve it.
@@ -21,8 +21,8 @@ public struct HandlerCandidate: Hashable, Sendable {
         }
     }
 
-    public let handler: String
-    public let schemes: SchemeSet
+    package let handler: String
+    package let schemes: SchemeSet
     /// `nil` if the handler takes the request.
-    public let refusal: Refusal?
+    package let refusal: Refusal?
 }

@@ -10,12 +10,13 @@ public struct HandlerDrain: Sendable {
 
     /// Calls `body` once when the last load has ended, on the thread where that load ends. If it has already ended,
     /// calls `body` immediately.
-    public func whenFinished(_ body: @escaping @Sendable () -> Void) {
+    package func whenFinished(_ body: @escaping @Sendable () -> Void) {
         guard !entries.isEmpty else { return body() }
         let remaining = Countdown(entries.count)
         for entry in entries { entry.whenDrained { if remaining.reachesZero() { body() } } }
     }
 
+    /// Returns when the last load has ended.
     public func finished() async {
         await withCheckedContinuation { continuation in
             whenFinished { continuation.resume() }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Makes handlers when a request first needs them. For example, a plugin's handlers are made when its library is
 /// opened.
-public protocol HandlerProvider: Sendable {
+package protocol HandlerProvider: Sendable {
     /// A reverse DNS name. Failures are reported under this name if the handlers cannot be made.
     var identifier: String { get }
     /// The schemes that its handlers will serve. No handler is made before the first request with one of these schemes.

@@ -51,7 +51,7 @@ public final class ProtocolRegistry: Sendable {
     /// Puts deferred handlers in front of all others. `source` makes them when the first request with one of its
     /// schemes comes, and they take its place.
     @discardableResult
-    public func register(deferred source: some HandlerProvider) -> Registration {
+    package func register(deferred source: some HandlerProvider) -> Registration {
         change { state in
             let number = state.number()
             state.places.append(.deferred(LazyHandlers(source, registration: number, in: self)))
@@ -81,7 +81,7 @@ public final class ProtocolRegistry: Sendable {
     /// - Returns: an object that reports when the last load of the old handlers has ended, and retains them until it is
     ///   released; `nil` if the registration was removed, and nothing was done.
     @discardableResult
-    public func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> HandlerDrain? {
+    package func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> HandlerDrain? {
         let retired = change { state -> [RegisteredHandler]? in
             guard let index = state.places.firstIndex(where: { $0.registration == registration.number }) else { return nil }
             let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }

@@ -24,11 +24,11 @@ public struct ByteChunks: AsyncSequence, Sendable {
     /// Reads the rest of the body into memory.
     ///
     /// - Parameter limit: the largest number of bytes; by default the loader's
-    ///   ``Loader/Configuration/collectedBodyLimit``.
+    ///   ``Loader/Configuration/maximumBodySizeInMemory``.
     /// - Throws: the reason why the load failed; ``LoadError/Code/limitExceeded`` if there are more bytes. The load is
     ///   then cancelled.
     public func collect(upTo limit: Int64? = nil) async throws(LoadError) -> Data {
-        let limit = limit ?? task.loader.configuration.collectedBodyLimit
+        let limit = limit ?? task.loader.configuration.maximumBodySizeInMemory
         var body = Data()
         var iterator = makeAsyncIterator()
         while let piece = try await iterator.next() {

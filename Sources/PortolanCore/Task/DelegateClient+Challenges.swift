@@ -58,7 +58,7 @@ extension ChallengeAnswer {
     /// certificates.
     fileprivate func resolved(for space: ProtectionSpace, proposed: Credential?) -> ChallengeAnswer {
         guard case .performDefault = self, case .password = space.kind else { return self }
-        return proposed.map { .use($0) } ?? .continueWithout
+        return proposed.map { .use($0) } ?? .continueWithoutCredential
     }
 }
 

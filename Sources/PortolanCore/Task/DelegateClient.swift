@@ -44,7 +44,7 @@ final class DelegateClient: ProtocolClient {
             task.end(with: error)
             return .stopped
         }
-        task.resetIdleTimer { $0.response = $0.response ?? $1 }
+        task.resetIdleTimer { $0.timeToResponse = $0.timeToResponse ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
         switch task.acquireDelegate(for: .response, or: .response(response)) {
         case .acquired:
@@ -76,7 +76,7 @@ final class DelegateClient: ProtocolClient {
             with: LoadError(
                 .limitExceeded,
                 message: "the body is larger than \(limit) bytes, the limit for loads into memory; read it in pieces with bytes(for:), "
-                    + "or raise Loader.Configuration.collectedBodyLimit"))
+                    + "or raise Loader.Configuration.maximumBodySizeInMemory"))
         return .stopped
     }
 
@@ -99,8 +99,8 @@ final class DelegateClient: ProtocolClient {
         task.resetIdleTimer { isNoted = $0.note(step, at: $1) }
         switch step {
         case .connected: task.loader.logStep("connected", of: task)
-        case .reused: task.loader.logStep("uses an open connection", of: task)
-        case .nameFound, .secured, .requestSent, .firstByte: break
+        case .connectionReused: task.loader.logStep("uses an open connection", of: task)
+        case .domainResolved, .tlsEstablished, .requestSent, .firstByte: break
         }
         // If the metrics have no room for a step, a slow delegate does not have to buffer it either.
         if isNoted { task.notifyDelegate(.step(step)) }

@@ -75,8 +75,8 @@ enum DelegateEvent {
         case .challenge(let challenge): delegate.loadTask(task, didReceive: challenge)
         case .challengeWithdrawn(let challenge): delegate.loadTask(task, didCancel: challenge)
         case .newBody(let answer): delegate.loadTask(task, needsNewBody: answer)
-        case .innerBegan(let inner): delegate.loadTask(task, didBegin: inner)
-        case .innerEnded(let inner, let error): delegate.loadTask(task, inner: inner, didEndWith: error)
+        case .innerBegan(let inner): delegate.loadTask(task, didBeginNestedTask: inner)
+        case .innerEnded(let inner, let error): delegate.loadTask(task, nestedTask: inner, didEndWith: error)
         case .end(let error): delegate.loadTask(task, didEndWith: error)
         }
         return nil

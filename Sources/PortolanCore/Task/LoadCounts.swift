@@ -29,7 +29,7 @@ struct LoadCounts: ~Copyable, Sendable {
     var progress: LoadProgress {
         func known(_ count: Int64) -> Int64? { count < 0 ? nil : count }
         return LoadProgress(
-            received: received.load(ordering: .relaxed), expected: known(expected.load(ordering: .relaxed)),
-            sent: sent.load(ordering: .relaxed), expectedToSend: known(expectedToSend.load(ordering: .relaxed)))
+            bytesReceived: received.load(ordering: .relaxed), expectedBytesToReceive: known(expected.load(ordering: .relaxed)),
+            bytesSent: sent.load(ordering: .relaxed), expectedBytesToSend: known(expectedToSend.load(ordering: .relaxed)))
     }
 }

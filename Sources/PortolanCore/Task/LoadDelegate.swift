@@ -51,11 +51,11 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// A nested load began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``): the content of a layered
     /// scheme, or a further request of a handler. For observers: its bytes go to the handler that opened it, and its
     /// redirects and challenges come here like the task's own.
-    func loadTask(_ task: LoadTask, didBegin inner: LoadTask)
+    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask)
 
     /// A nested load ended. Each one that began also ends, before the load around it. `error` is `nil` if it is
     /// complete.
-    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?)
+    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?)
 
     /// The last call. `error` is `nil` if the load is complete.
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?)
@@ -81,8 +81,8 @@ extension LoadDelegate {
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
     }
-    public func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {}
-    public func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {}
+    public func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {}
+    public func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {}
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
 }
 
@@ -115,8 +115,8 @@ extension DelegatingDelegate {
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         decider.loadTask(task, needsNewBody: answer)
     }
-    func loadTask(_ task: LoadTask, didBegin inner: LoadTask) { delegate?.loadTask(task, didBegin: inner) }
-    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
-        delegate?.loadTask(task, inner: inner, didEndWith: error)
+    func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) { delegate?.loadTask(task, didBeginNestedTask: nestedTask) }
+    func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {
+        delegate?.loadTask(task, nestedTask: nestedTask, didEndWith: error)
     }
 }

@@ -6,15 +6,15 @@ import HTTPTypes
 public struct LoadMetrics: Hashable, Sendable {
     /// Time from the start of the load to each step that handlers reported, in order. Each request that is sent has its
     /// own steps. Only the first 1024.
-    public private(set) var steps: [Step] = []
+    package private(set) var steps: [Step] = []
     /// One report for each request that was sent over a network, in order, including those that led to a redirect or to
     /// a request for a password. Empty if the protocol uses no network. Only the first 1024.
-    public var transfers: [TransferReport] { ends.map(\.report) }
+    package var transfers: [TransferReport] { ends.map(\.report) }
     public private(set) var redirectCount = 0
     /// Time from the start to the first response.
-    public internal(set) var response: Duration?
+    public internal(set) var timeToResponse: Duration?
     /// Time from the start to the end.
-    public internal(set) var end: Duration?
+    public internal(set) var timeToEnd: Duration?
     /// Where each request ends in ``steps``.
     private(set) var ends: [TransferEnd] = []
     /// Where the requests before each redirect end.
@@ -27,9 +27,9 @@ public struct LoadMetrics: Hashable, Sendable {
 
     package init() {}
 
-    public struct Step: Hashable, Sendable {
-        public let step: LoadStep
-        public let time: Duration
+    package struct Step: Hashable, Sendable {
+        package let step: LoadStep
+        package let time: Duration
     }
 
     /// The end of one request and its response.

@@ -157,7 +157,7 @@ extension LoadTask {
         }
         for inner in ended.reversed() {
             let error = LoadError(.cancelled, message: "the parent load of \(inner.originalRequest.url.shortDescription) has ended")
-            delegate.loadTask(self, inner: inner, didEndWith: error)
+            delegate.loadTask(self, nestedTask: inner, didEndWith: error)
         }
         return wasOpen
     }

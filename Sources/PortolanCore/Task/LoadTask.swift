@@ -46,7 +46,7 @@ public final class LoadTask: Sendable {
         self.loader = loader
         self.delegate = delegate
         delegateSerializer = DelegateSerializer(
-            on: queue, bytes: queuesBytes ? .queued(limit: loader.configuration.bufferLimit) : .bypassing)
+            on: queue, bytes: queuesBytes ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
@@ -92,7 +92,7 @@ public final class LoadTask: Sendable {
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
     public var priority: LoadPriority { originalRequest.priority }
     /// The number of loads that this one is nested in; 0 for a caller's own load.
-    public var nestingDepth: Int { originalRequest.nestingDepth }
+    package var nestingDepth: Int { originalRequest.nestingDepth }
 
     // MARK: The caller's control
 
@@ -185,7 +185,7 @@ public final class LoadTask: Sendable {
         let next = loader.applyPolicies(to: &request, of: entry.handler, client: client)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: request, offersCached: false,
-            interimLimit: loader.configuration.interimResponseLimit, next: next,
+            interimLimit: loader.configuration.maximumInterimResponsesPerRequest, next: next,
             observer: HandlerLoadRecord(entry: entry, loader: loader, task: self, servesDelegate: true))
         guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
         loader.logStep("loaded by \(entry.handler.identifier)", of: self)
@@ -302,8 +302,8 @@ public final class LoadTask: Sendable {
     func ended(with error: LoadError?) {
         guard let (children, handlerLoad) = machine.withLock({ $0.ended() }) else { return }
         handlerLoad?.abandon()
-        note { $0.end = $1 }
-        loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.received) bytes", of: self)
+        note { $0.timeToEnd = $1 }
+        loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.bytesReceived) bytes", of: self)
         leaveQueues()
         timer.stop()
         for child in children { child.stopLoading() }

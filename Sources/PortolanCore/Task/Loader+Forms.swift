@@ -25,7 +25,7 @@ extension Loader {
     ///   - delegate: receives redirects, challenges and similar events, but not the response and the data. It is called
     ///     on ``DeliveryQueue/background``, where it may block. All its calls come before the result.
     /// - Throws: the reason why the load failed; ``LoadError/Code/cancelled`` if the surrounding task was cancelled;
-    ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/collectedBodyLimit``.
+    ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/maximumBodySizeInMemory``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, collector) = collect(request, delegate, on: .background)
         // Nothing is loaded for a caller that is already cancelled. With a delegate, the end comes from its queue.
@@ -48,7 +48,7 @@ extension Loader {
     ///   - delegate: as for ``data(for:delegate:)``.
     /// - Throws: the reason why no response came. The sequence throws later failures.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
-        let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
+        let queue = ChunkQueue(limit: configuration.bufferSize, delegate: delegate)
         let task = LoadTask(request, loader: self, delegate: queue, on: delegate == nil ? .immediate : .background, queuesBytes: false)
         let source = ChunkSource(task: task, queue: queue)
         if Task.isCancelled { task.cancel() } else { task.resume() }
@@ -74,7 +74,7 @@ extension Loader {
     ///   - request: the request to load.
     ///   - delegate: receives every event. The task retains it for its whole life.
     ///   - queue: where the delegate is called. On any queue but ``DeliveryQueue/immediate``, bytes are copied once,
-    ///     and the handler is paused when more than ``Configuration/bufferLimit`` of them wait.
+    ///     and the handler is paused when more than ``Configuration/bufferSize`` of them wait.
     public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
         LoadTask(request, loader: self, delegate: delegate, on: queue)
     }
@@ -129,7 +129,7 @@ extension Loader {
         let collector = BodyAccumulator(delegate: delegate, for: waiter)
         let task = LoadTask(
             request, loader: self, delegate: collector, on: delegate == nil ? .immediate : queue, queuesBytes: false,
-            bodyLimit: configuration.collectedBodyLimit, waiter: waiter)
+            bodyLimit: configuration.maximumBodySizeInMemory, waiter: waiter)
         return (task, collector)
     }
 }

@@ -10,7 +10,7 @@ public final class Loader: Sendable {
     /// The loader's own handlers.
     public let handlers = ProtocolRegistry()
     /// The handlers that it shares with other loaders.
-    public let sharedHandlers: ProtocolRegistry
+    package let sharedHandlers: ProtocolRegistry
     private let logsSteps: Bool
 
     /// - Parameters:
@@ -33,15 +33,15 @@ public final class Loader: Sendable {
         /// The maximum depth of nested loads.
         public var nestingLimit = 8
         /// The largest body in bytes that ``Loader/data(for:delegate:)`` and similar methods take into memory.
-        public var collectedBodyLimit: Int64 = 1 << 30
+        public var maximumBodySizeInMemory: Int64 = 1 << 30
         /// How many bytes of body may wait for a slow reader before the handler is paused. For a delegate on a queue,
         /// each piece counts as 64 bytes more than its size. A load for which more than 16,384 events wait fails with
         /// ``LoadError/Code/limitExceeded``.
-        public var bufferLimit = 512 << 10
+        public var bufferSize = 512 << 10
         /// How many interim responses (1xx) a handler may report for one request. One more fails the load with
         /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has its own lower limit for each response.
-        public var interimResponseLimit = 128
-        public var clock: any LoadClock = SystemClock.shared
+        public var maximumInterimResponsesPerRequest = 128
+        package var clock: any LoadClock = SystemClock.shared
         /// Receives violations of the contract and plugins that can't be loaded, as warnings. If its level is `debug`
         /// when the loader is made, also the steps of each load: handler, connection, transfer, redirect and end.
         /// Passwords in URLs are left out.
@@ -49,7 +49,7 @@ public final class Loader: Sendable {
         /// Receives each violation of the contract, also those after a load's end, which cannot fail the load. Any
         /// thread. The logger records the first violation of each load, and one line with the number of the others when
         /// the load is released.
-        public var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
+        package var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
         /// The stored cookies; `nil` for none. `Loader.Configuration.cookies` sets it.
         package var cookiePolicy: (any LoadPolicy)?
@@ -71,7 +71,7 @@ public final class Loader: Sendable {
     /// it.
     ///
     /// Handlers that are not made yet are made for this, which opens a plugin's library. Blocks until that is done.
-    public func handlerCandidates(for request: Request) -> [HandlerCandidate] {
+    package func handlerCandidates(for request: Request) -> [HandlerCandidate] {
         var failed: [(LazyHandlers, LoadError)] = []
         while true {
             let (asked, needed) = handlerCandidates(for: request, failed: failed)

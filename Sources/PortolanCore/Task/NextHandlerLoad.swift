@@ -65,7 +65,7 @@ final class NextHandlerLoad: ProtocolLoad {
         let mark = LoopGuard(handler: entry.handler.identifier, url: canonical.url)
         let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
-            interimLimit: task.loader.configuration.interimResponseLimit, next: MarkingStage(mark, next: client),
+            interimLimit: task.loader.configuration.maximumInterimResponsesPerRequest, next: MarkingStage(mark, next: client),
             observer: HandlerLoadRecord(entry: entry, loader: task.loader, task: task, servesDelegate: false))
         let starts = state.withLock { state in
             if !state.isStopped { state.handlerLoad = handlerLoad }

@@ -4,7 +4,7 @@ public import HTTPTypes
 
 /// How long each phase of one request took.
 ///
-///     start ─ waiting ─┬─ nameLookUp ─ connecting ─ securing ─┬─ sending ─ awaitingResponse ─ receiving ─ end
+///     start ─ waiting ─┬─ domainLookup ─ connecting ─ tlsHandshake ─┬─ sending ─ awaitingResponse ─ receiving ─ end
 ///                      └─ (a reused connection) ──────────────┘
 ///
 /// A phase is `nil` if the request did not go through it, or not to its end. If the request had to be sent again
@@ -19,11 +19,11 @@ public struct RequestTimings: Hashable, Sendable {
     public private(set) var waiting: Duration?
     /// Until the host's address was known. While all connections are taken, this includes the time until a new one may
     /// be opened.
-    public private(set) var nameLookUp: Duration?
+    public private(set) var domainLookup: Duration?
     /// The TCP handshake, with the host or its proxy.
     public private(set) var connecting: Duration?
     /// The TLS handshake, including the set-up of a proxy's tunnel before it.
-    public private(set) var securing: Duration?
+    public private(set) var tlsHandshake: Duration?
     /// Until the last byte of the request was passed to the system.
     public private(set) var sending: Duration?
     /// From there to the first byte of a response; zero if that came before the whole request was sent.
@@ -31,10 +31,10 @@ public struct RequestTimings: Hashable, Sendable {
     /// From there to the end.
     public private(set) var receiving: Duration?
     /// The report of the transfer; `nil` if the load ended before the response did, or if no connection could be made.
-    public let report: TransferReport?
+    public let transfer: TransferReport?
     /// The response after which the request was sent again: a 401 or 407 that a credential answered, or a 417. `nil` if
     /// the response was delivered.
-    public let refusal: HTTPResponse?
+    public let resentAfterResponse: HTTPResponse?
 
     /// From the request's start to its end.
     public var total: Duration? { end.map { $0 - start } }
@@ -47,19 +47,22 @@ extension LoadMetrics {
         var (start, first) = (Duration.zero, 0)
         for transfer in ends {
             let steps = steps[first..<transfer.stepCount]
-            timings.append(RequestTimings(steps, start: start, end: transfer.time, report: transfer.report, refusal: transfer.refusal))
+            timings.append(
+                RequestTimings(
+                    steps, start: start, end: transfer.time, transfer: transfer.report, resentAfterResponse: transfer.refusal))
             (start, first) = (transfer.time, transfer.stepCount)
         }
-        if first < steps.count { timings.append(RequestTimings(steps[first...], start: start, end: end)) }
+        if first < steps.count { timings.append(RequestTimings(steps[first...], start: start, end: timeToEnd)) }
         return timings
     }
 }
 
 extension RequestTimings {
     fileprivate init(
-        _ steps: ArraySlice<LoadMetrics.Step>, start: Duration, end: Duration?, report: TransferReport? = nil, refusal: HTTPResponse? = nil
+        _ steps: ArraySlice<LoadMetrics.Step>, start: Duration, end: Duration?, transfer: TransferReport? = nil,
+        resentAfterResponse: HTTPResponse? = nil
     ) {
-        (self.start, self.end, self.report, self.refusal) = (start, end, report, refusal)
+        (self.start, self.end, self.transfer, self.resentAfterResponse) = (start, end, transfer, resentAfterResponse)
         /// The last step before the request was sent.
         var ready = start
         var sent: Duration?
@@ -67,14 +70,14 @@ extension RequestTimings {
         for step in steps {
             if step.step.isOfConnection, let first = sent, answered == nil {
                 waiting = first - start
-                (nameLookUp, connecting, securing, sending, sent) = (nil, nil, nil, nil, nil)
+                (domainLookup, connecting, tlsHandshake, sending, sent) = (nil, nil, nil, nil, nil)
                 ready = first
             }
             switch step.step {
-            case .nameFound: nameLookUp = step.time - ready
+            case .domainResolved: domainLookup = step.time - ready
             case .connected: connecting = step.time - ready
-            case .secured: securing = step.time - ready
-            case .reused: waiting = step.time - start
+            case .tlsEstablished: tlsHandshake = step.time - ready
+            case .connectionReused: waiting = step.time - start
             case .requestSent:
                 sending = step.time - ready
                 sent = step.time
@@ -91,7 +94,7 @@ extension RequestTimings {
 extension LoadStep {
     fileprivate var isOfConnection: Bool {
         switch self {
-        case .nameFound, .connected, .secured, .reused: true
+        case .domainResolved, .connected, .tlsEstablished, .connectionReused: true
         case .requestSent, .firstByte: false
         }
     }

@@ -104,7 +104,7 @@ struct AuthenticationDialogue {
     mutating func decide(_ answer: ChallengeAnswer, on challenge: Challenge) -> Decision {
         switch answer {
         case .use(let credential): return use(credential, for: challenge)
-        case .continueWithout, .performDefault: return .giveUp
+        case .continueWithoutCredential, .performDefault: return .giveUp
         case .rejectProtectionSpace:
             rejected.insert(challenge.offer.space)
             offers.removeAll { $0.space == challenge.offer.space }

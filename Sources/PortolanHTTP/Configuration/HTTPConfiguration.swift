@@ -8,27 +8,27 @@ public import PortolanHTTPSyntax
 /// How `http:` and `https:` loads behave. ``HTTPHandler`` copies the configuration.
 public struct HTTPConfiguration: Sendable {
     /// Limits for sizes that a server controls.
-    public var limits = HTTPLimits()
-    public var connections = ConnectionLimits()
+    public var messageLimits = HTTPLimits()
+    public var connectionLimits = ConnectionLimits()
     public var tls = TLSSettings()
     /// The proxy for each URL. By default the environment decides.
     public var proxies = ProxyPolicy.environment
     /// Whether HTTP/2 is offered to servers over TLS.
     public var allowsHTTP2 = true
     /// Limits for the decoded size of bodies.
-    public var decoding = ContentDecodingLimits()
+    public var decodingLimits = ContentDecodingLimits()
     /// Limits for the heads of parts in `multipart/x-mixed-replace`.
-    public var parts = MultipartLimits()
+    public var multipartLimits = MultipartLimits()
     /// The `User-Agent` of requests that have none; `nil` sends none (RFC 9110 §10.1.5).
     public var userAgent: String? = "Portolan/\(portolanVersion)"
     /// The `Accept` of requests that have none; `nil` sends none (RFC 9110 §12.5.1).
     public var accept: String? = "*/*"
     /// Whether requests without Accept-Encoding ask for the content codings that Portolan can decode.
-    public var asksForContentCodings = true
-    public var expectation = ExpectationPolicy()
+    public var sendsAcceptEncoding = true
+    public var expectContinue = ExpectContinuePolicy()
     /// How many bytes are read from a socket at once. Large reads make bulk data cheap. Only pages that were filled use
     /// memory.
-    public var receiveBufferSize = 512 << 10
+    package var receiveBufferSize = 512 << 10
     /// How many threads serve connections. All connections of one origin are on one thread. `nil`: one thread for each
     /// processor.
     public var threadCount: Int?
@@ -55,12 +55,12 @@ public struct ConnectionLimits: Hashable, Sendable {
 
 /// When a request waits for the server's permission before it sends its body (`Expect: 100-continue`, RFC 9110
 /// §10.1.1).
-public struct ExpectationPolicy: Hashable, Sendable {
+public struct ExpectContinuePolicy: Hashable, Sendable {
     /// Bodies longer than this, in bytes, and bodies of unknown length are announced. `nil`: only if the request itself
     /// says so.
-    public var threshold: Int64? = 1 << 20
+    public var bodySizeThreshold: Int64? = 1 << 20
     /// How long to wait for the server's response before the body is sent anyway.
-    public var wait = Duration.seconds(1)
+    public var timeout = Duration.seconds(1)
 
     public init() {}
 }

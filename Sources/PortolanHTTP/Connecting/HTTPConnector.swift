@@ -45,11 +45,11 @@ extension ByteConnectionAttempt: ConnectionAttempt {}
 extension HTTPConfiguration {
     var transport: TransportConfiguration {
         var transport = TransportConfiguration()
-        transport.connectTimeout = connections.connectTimeout
+        transport.connectTimeout = connectionLimits.connectTimeout
         transport.tls = tls
         transport.readSize = receiveBufferSize
         transport.userAgent = userAgent
-        transport.limits = limits
+        transport.limits = messageLimits
         return transport
     }
 }

@@ -19,7 +19,7 @@ final class HTTP1Connection {
     private static let piecesInIteration = 4
 
     private let key: ConnectionKey
-    private let expectation: ExpectationPolicy
+    private let expectContinue: ExpectContinuePolicy
     private weak var pool: ConnectionPool?
     private(set) var transport: (any ByteConnection)?
     /// The part of the report that is the same for each exchange.
@@ -62,10 +62,10 @@ final class HTTP1Connection {
 
     init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
         self.key = key
-        expectation = configuration.expectation
+        expectContinue = configuration.expectContinue
         base = report
         self.trust = trust
-        reader = ResponseParser(limits: configuration.limits)
+        reader = ResponseParser(limits: configuration.messageLimits)
     }
 
     /// The connection belongs to the pool from now on, and `transport` belongs to the connection.
@@ -187,7 +187,7 @@ extension HTTP1Connection {
             }
             sending = .expecting
             transport.write(bytes)
-            startTimer(expectation.wait) { $0.sendExpectedBody() }
+            startTimer(expectContinue.timeout) { $0.sendExpectedBody() }
         } else {
             sending = .done
             transport.write(bytes)

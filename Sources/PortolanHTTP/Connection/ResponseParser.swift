@@ -102,7 +102,7 @@ struct ResponseParser: ~Copyable {
     private mutating func begin(_ head: ResponseHead) throws(ResponseSyntaxError) -> Event {
         if head.isInterim {
             interimCount += 1
-            guard interimCount <= limits.interimResponses else { throw ResponseSyntaxError(.tooManyInterimResponses) }
+            guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw ResponseSyntaxError(.tooManyInterimResponses) }
             // RFC 9112 §9.6: this also applies to the response that follows.
             if head.framing.closes { allowsReuse = false }
             return .interim(head)

@@ -65,7 +65,7 @@ struct AuthenticationAttempts {
 
     /// What a connection that failed because the proxy requires authentication leads to.
     mutating func challenge(for error: LoadError) -> Decision? {
-        guard let tunnel = error.cause as? ProxyChallenge else { return nil }
+        guard let tunnel = error.underlyingError as? ProxyChallenge else { return nil }
         return challenge(by: tunnel.offers, connectionFailure: error.code)
     }
 

@@ -87,9 +87,9 @@ extension HTTPLoad {
 extension LoadError {
     /// The error for the caller, without the proxy's challenge.
     var withoutProxyChallenge: LoadError {
-        guard cause is ProxyChallenge else { return self }
+        guard underlyingError is ProxyChallenge else { return self }
         var error = self
-        error.cause = nil
+        error.underlyingError = nil
         return error
     }
 }

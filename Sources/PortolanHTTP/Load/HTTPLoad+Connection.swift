@@ -47,7 +47,7 @@ extension HTTPLoad: ConnectionRequester {
 
     private func begin(on stream: any HTTPStream) {
         state = .exchanging(stream)
-        if stream.isReused { client.didReach(.reused) }
+        if stream.isReused { client.didReach(.connectionReused) }
         if isAwaited { stream.transport?.promiseDriver() }
         stream.start()
     }

@@ -82,7 +82,7 @@ extension HTTPLoad: HTTPTransaction {
 
     /// Delivers the response to the caller.
     private func receive(_ received: ReceivedResponse) -> Flow {
-        stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
+        stage = BodyStages(decoding: configuration.decodingLimits, multipart: configuration.multipartLimits).make(
             for: received.response, isCoded: received.mayBeDecoded, transferCodings: received.head.framing.transferCodings, to: request,
             client: client)
         let flow = (stage ?? client).didReceive(received.response, storage: received.storage)

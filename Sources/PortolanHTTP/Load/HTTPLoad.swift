@@ -257,6 +257,6 @@ extension LoadError {
         let why = error.map { ": \($0.message)" } ?? ""
         return LoadError(
             .bodyFailed, message: "the body has to be sent to \(key) again, but can be read only once; give a rewindable one\(why)",
-            cause: error)
+            underlyingError: error)
     }
 }

@@ -12,7 +12,7 @@ struct ConnectionKey: Hashable, Sendable {
     /// Includes its credential, sent or to be sent, because connections of different credentials are not shared.
     var proxy: Proxy?
     /// The only acceptable version of HTTP; `nil`: the version that the server prefers.
-    var version: HTTPVersionChoice?
+    var version: Request.HTTPVersion?
 
     /// The authority as in `Host`: without the scheme's default port (RFC 9110 §7.2).
     var authority: String {
@@ -41,7 +41,7 @@ extension ConnectionKey {
         let isAddress = host.first == "["
         self.init(
             isSecure: url.scheme == "https", host: String(isAddress ? host.dropFirst().dropLast() : host), port: port,
-            proxy: try proxies.proxy(for: request), version: request[HTTPVersionChoice.self])
+            proxy: try proxies.proxy(for: request), version: request.httpVersion)
     }
 }
 

@@ -31,11 +31,11 @@ final class HTTPConnectionPools: Sendable {
         let loops = try SocketEventLoop.shared.get()
         let shards = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map { EventLoopShard($0) }
         self.shards = shards
-        let limiter = ConnectionLimiter(configuration.connections.total)
+        let limiter = ConnectionLimiter(configuration.connectionLimits.total)
         for shard in shards {
             let others = shards.filter { $0 !== shard }.map(WeakShard.init)
             let connector = HTTPConnector(configuration, over: ByteConnector(transport, contexts: contexts, on: shard.loop))
-            shard.pool = ConnectionPool(on: shard.loop, limits: configuration.connections, limiter: limiter, connector: connector) {
+            shard.pool = ConnectionPool(on: shard.loop, limits: configuration.connectionLimits, limiter: limiter, connector: connector) {
                 for shard in others.compactMap(\.shard) {
                     shard.loop.execute { shard.pool?.closeOneIdle() }
                 }

@@ -47,8 +47,8 @@ struct PreparedRequest: Sendable {
         priority = request.priority
         url = request.url
         framing = RequestFraming(method: request.method, body: request.body)
-        addsExpectation = mayExpect && configuration.expectation.applies(to: framing) && !request.fields.contains(.expect)
-        let asksForCodings = configuration.asksForContentCodings && request[DisablesContentDecoding.self] != true
+        addsExpectation = mayExpect && configuration.expectContinue.applies(to: framing) && !request.fields.contains(.expect)
+        let asksForCodings = configuration.sendsAcceptEncoding && request.decodesContent
         let completed = try RequestFields(
             completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
             defaults: RequestFields.Defaults(
@@ -76,12 +76,12 @@ struct PreparedRequest: Sendable {
     }
 }
 
-extension ExpectationPolicy {
+extension ExpectContinuePolicy {
     func applies(to framing: RequestFraming) -> Bool {
-        guard let threshold else { return false }
+        guard let bodySizeThreshold else { return false }
         return switch framing {
         case .none: false
-        case .length(let length): length > threshold
+        case .length(let length): length > bodySizeThreshold
         case .chunked: true
         }
     }

@@ -13,7 +13,7 @@ extension CStorage<portolan_answer> {
             unsafe image.size = UInt32(MemoryLayout<portolan_answer>.size)
             switch answer {
             case .use(let credential): unsafe arena.put(credential, for: kind, in: &image)
-            case .continueWithout: unsafe image.disposition = PORTOLAN_WITHOUT
+            case .continueWithoutCredential: unsafe image.disposition = PORTOLAN_WITHOUT
             case .performDefault: unsafe image.disposition = PORTOLAN_DEFAULT
             case .rejectProtectionSpace: unsafe image.disposition = PORTOLAN_REJECT_SPACE
             case .cancel: unsafe image.disposition = PORTOLAN_CANCEL

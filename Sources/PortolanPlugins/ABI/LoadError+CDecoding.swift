@@ -23,7 +23,7 @@ extension LoadError {
                 "the code \(code.rawValue) is not published for plugins; use the nearest that is, or give a domain of your own")
         }
         let message = try unsafe Self.message(of: error)
-        self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause))
+        self.init(code, domain: domain, message: message, underlyingError: unsafe Self.cause(at: error.cause))
     }
 
     /// Causes may come from elsewhere, such as a nested load, so invalid ones are repaired instead of rejected. If
@@ -43,7 +43,7 @@ extension LoadError {
         var cause: LoadError?
         while let error = unsafe kept.popLast() {
             let message = unsafe OmittedCauses.adding(leftOut, to: Text.oneLine(error.message.repairedText))
-            cause = unsafe LoadError(Code(rawValue: error.code), domain: error.domain.text, message: message, cause: cause)
+            cause = unsafe LoadError(Code(rawValue: error.code), domain: error.domain.text, message: message, underlyingError: cause)
             leftOut = 0
         }
         return cause

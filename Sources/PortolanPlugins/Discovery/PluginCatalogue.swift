@@ -130,3 +130,8 @@ public struct PluginCatalogue: Sendable {
         return []
     }
 }
+
+extension PluginCatalogue {
+    /// The plugins in the standard folders. They are found at the first access.
+    public static let shared = PluginCatalogue()
+}

@@ -28,7 +28,7 @@ public struct PluginConfiguration: Sendable {
             self.json = json
             settings = Self.scalars(of: value, prefix: "").sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         } catch {
-            throw LoadError(.badRequest, message: "a plugin's configuration is not a JSON object: \(error)", cause: error)
+            throw LoadError(.badRequest, message: "a plugin's configuration is not a JSON object: \(error)", underlyingError: error)
         }
     }
 

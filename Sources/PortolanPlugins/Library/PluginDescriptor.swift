@@ -76,7 +76,8 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         case nil: return unsafe state
         case .success(let reason)?:
             throw LoadError(
-                .pluginRefused, message: Text.oneLine("the plugin \(identifier) refused to start: \(reason.message)"), cause: reason)
+                .pluginRefused, message: Text.oneLine("the plugin \(identifier) refused to start: \(reason.message)"),
+                underlyingError: reason)
         case .failure(let violation)?:
             throw LoadError(
                 .pluginRefused,

@@ -47,7 +47,7 @@ final class StoredBody {
             switch read {
             case .bytes: return count
             case .end: return 0
-            case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", cause: error)
+            case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", underlyingError: error)
             case .wait: isReady.wait { $0.takeTrue() }
             }
         }

@@ -74,7 +74,7 @@ final class UploadReader {
     }
 
     private static func failure(_ cause: LoadError) -> LoadError {
-        LoadError(.bodyFailed, message: "the upload body could not be read", cause: cause)
+        LoadError(.bodyFailed, message: "the upload body could not be read", underlyingError: cause)
     }
 
     /// Records the total number of sent bytes.

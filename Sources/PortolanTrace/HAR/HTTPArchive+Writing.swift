@@ -30,7 +30,7 @@ package enum HTTPArchive {
 
     package static func entry(_ exchange: Exchange) -> JSONValue {
         let exchange = exchange.withOneResponse
-        let report = exchange.timings?.report
+        let report = exchange.timings?.transfer
         let timings = ArchivedTimings(exchange)
         let version = report.map { $0.networkProtocol == "h2" ? "HTTP/2" : $0.networkProtocol.uppercased() } ?? ""
         var members: [JSONValue.Member] = [
@@ -140,10 +140,10 @@ private struct ArchivedTimings {
             return
         }
         blocked = timings.waiting?.wholeMicroseconds
-        dns = timings.nameLookUp?.wholeMicroseconds
-        ssl = timings.securing?.wholeMicroseconds
+        dns = timings.domainLookup?.wholeMicroseconds
+        ssl = timings.tlsHandshake?.wholeMicroseconds
         if timings.connecting != nil || ssl != nil {
-            connect = ((timings.connecting ?? .zero) + (timings.securing ?? .zero)).wholeMicroseconds
+            connect = ((timings.connecting ?? .zero) + (timings.tlsHandshake ?? .zero)).wholeMicroseconds
         }
         send = (timings.sending ?? .zero).wholeMicroseconds
         wait = (timings.awaitingResponse ?? .zero).wholeMicroseconds

@@ -120,7 +120,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         case .success(let addresses):
             guard !addresses.isEmpty else { return fail(.notFound(host, nil).of(endpoint.proxy)) }
             step = "\(host) port \(port)"
-            didReach(.nameFound)
+            didReach(.domainResolved)
             connect(to: addresses.map { SocketAddress($0.ip, port: port, zone: $0.zone) }, host, port)
         case .failure(let error): fail(.notFound(host, error).of(endpoint.proxy))
         }
@@ -200,7 +200,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         secure(transport, endpoint.peer, offering: protocols, for: challengeHandler) { [self] outcome in
             switch outcome {
             case .secured(let security):
-                didReach(.secured)
+                didReach(.tlsEstablished)
                 hand(over: transport, security)
             case .failed(let error): fail(error)
             case .refused(let error):

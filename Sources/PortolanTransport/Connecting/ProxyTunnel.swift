@@ -77,7 +77,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     }
 
     private func outcome(of error: LoadError) -> Outcome {
-        guard let reply = error.cause as? SOCKS5Reply else { return .failed(error) }
+        guard let reply = error.underlyingError as? SOCKS5Reply else { return .failed(error) }
         if reply.isOfAddress, addresses?.isEmpty == false { return .again }
         // The message already describes the reply.
         return .failed(error.withoutCause)
@@ -127,7 +127,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
 extension LoadError {
     fileprivate var withoutCause: LoadError {
         var error = self
-        error.cause = nil
+        error.underlyingError = nil
         return error
     }
 }

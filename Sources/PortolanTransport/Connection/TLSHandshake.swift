@@ -227,7 +227,7 @@ extension TLSHandshake: TLSSessionDelegate {
                 } catch {
                     finish(.refused(error))
                 }
-            case .use, .performDefault, .continueWithout: proceed(.none)
+            case .use, .performDefault, .continueWithoutCredential: proceed(.none)
             case .rejectProtectionSpace:
                 finish(
                     .refused(

@@ -39,7 +39,9 @@ struct ConnectNegotiation: TunnelNegotiation {
             case 200..<300: return .established
             case 100..<200 where head.isInterim:
                 interimCount += 1
-                guard interimCount <= limits.interimResponses else { throw failure(ResponseSyntaxError(.tooManyInterimResponses)) }
+                guard interimCount <= limits.maximumInterimResponsesPerResponse else {
+                    throw failure(ResponseSyntaxError(.tooManyInterimResponses))
+                }
             default: throw refusal(head)
             }
         }
@@ -64,10 +66,10 @@ struct ConnectNegotiation: TunnelNegotiation {
         let offers = AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields)
         let cause = ProxyChallenge(offers: offers)
         guard let credential = proxy.credential else {
-            return LoadError(.tunnelFailed, message: start, remedy: .giveProxyPassword, cause: cause)
+            return LoadError(.tunnelFailed, message: start, remedy: .giveProxyPassword, underlyingError: cause)
         }
         return LoadError(
-            .tunnelFailed, message: "\(start); it did not accept \(credential): check name and password", cause: cause)
+            .tunnelFailed, message: "\(start); it did not accept \(credential): check name and password", underlyingError: cause)
     }
 
     private func failure(_ error: ResponseSyntaxError) -> LoadError {

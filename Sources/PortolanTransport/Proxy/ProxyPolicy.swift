@@ -52,11 +52,18 @@ extension ProxyPolicy {
     }
 }
 
-/// The proxy for one request, whatever the handler's ``ProxyPolicy`` says. The value is a proxy in the form that
-/// ``ProxyPolicy`` describes, or `direct`.
-///
-///     request[RequestProxy.self] = "socks5h://127.0.0.1:9050"
-public enum RequestProxy: RequestPropertyKey {
-    public static let name = "org.portolan.http.proxy"
-    public typealias Value = String
+extension Request {
+    private static let proxyName = "org.portolan.http.proxy"
+
+    /// The proxy for this request, in the form that ``ProxyPolicy`` describes, or `direct`. `nil`, the default, means
+    /// that the policy of the handler decides.
+    ///
+    ///     request.proxy = "socks5h://127.0.0.1:9050"
+    public var proxy: String? {
+        get {
+            guard case .text(let text) = properties[Self.proxyName] else { return nil }
+            return text
+        }
+        set { properties[Self.proxyName] = newValue.map { .text($0) } }
+    }
 }

@@ -64,7 +64,7 @@ package struct ProxySelection: Sendable {
 
     /// - Throws: the fault in the proxy that the request would use.
     package func proxy(for request: Request) throws(LoadError) -> Proxy? {
-        if !request.properties.isEmpty, let own = request[RequestProxy.self] {
+        if !request.properties.isEmpty, let own = request.proxy {
             return own == "direct" ? nil : try Proxy(parsing: own, from: "the request's proxy")
         }
         let choice = request.url.scheme == "https" ? secure : plain

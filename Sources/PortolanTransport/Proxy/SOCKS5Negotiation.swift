@@ -131,7 +131,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
                 .socksFailed,
                 message:
                     "the proxy \(proxy) made no connection to \(target): \(reply.phrase); check that address, or load without the proxy",
-                cause: reply)
+                underlyingError: reply)
         }
         guard pending.count >= 5 else {
             if pending.count == 4, ![1, 3, 4].contains(pending[3]) { throw malformed("its address has the type \(pending[3])") }
@@ -155,8 +155,8 @@ struct SOCKS5Negotiation: TunnelNegotiation {
     private func challenge(_ what: String, isRefusal: Bool = false) -> LoadError {
         let (start, cause) = ("the proxy \(proxy) \(what)", ProxyChallenge(offers: [.socks]))
         return isRefusal
-            ? LoadError(.socksFailed, message: "\(start); check name and password", cause: cause)
-            : LoadError(.socksFailed, message: start, remedy: .giveProxyPassword, cause: cause)
+            ? LoadError(.socksFailed, message: "\(start); check name and password", underlyingError: cause)
+            : LoadError(.socksFailed, message: start, remedy: .giveProxyPassword, underlyingError: cause)
     }
 
     var errorAtEnd: LoadError {

@@ -167,7 +167,7 @@ enum CertificateFiles {
     private static func isPEM(_ bytes: [UInt8]) -> Bool { String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ") }
 
     static func unusable(_ code: LoadError.Code, _ message: String, _ cause: (any Error)? = nil) -> LoadError {
-        LoadError(code, message: message, cause: cause)
+        LoadError(code, message: message, underlyingError: cause)
     }
 }
 

@@ -28,15 +28,15 @@ package final class ServerTrust {
     package static func refusal(_ answer: ChallengeAnswer, verdict: LoadError?, peer: TLSPeer) -> LoadError? {
         switch answer {
         case .use(.serverTrust): nil
-        case .use, .performDefault, .continueWithout: verdict
+        case .use, .performDefault, .continueWithoutCredential: verdict
         case .rejectProtectionSpace:
             LoadError(
                 .secureConnectionFailed,
-                message: "this program's own check rejected the certificate of \(peer.quotedHost)", cause: verdict)
+                message: "this program's own check rejected the certificate of \(peer.quotedHost)", underlyingError: verdict)
         case .cancel:
             LoadError(
                 .authenticationCancelled,
-                message: "the challenge for trust in \(peer.quotedHost) was cancelled", cause: verdict)
+                message: "the challenge for trust in \(peer.quotedHost) was cancelled", underlyingError: verdict)
         }
     }
 

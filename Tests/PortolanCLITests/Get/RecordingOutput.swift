@@ -44,7 +44,7 @@ final class RecordingOutput: BodyOutput, LoadObserver {
         case .interim(let response): add("interim \(response.status?.code ?? 0)")
         case .response(let response): add("response \(response.status?.code ?? 0)")
         case .trailers(let fields): add("trailers \(fields.count)")
-        case .sent(let progress): add("sent \(progress.sent)")
+        case .sent(let progress): add("sent \(progress.bytesSent)")
         case .step(let step): add("step \(step)")
         case .metrics(let metrics, _): add("metrics \(metrics.timings.count)")
         case .retrying(let failure, let wait, let rest): add("retrying \(failure.status.code) \(wait.secondsText) \(rest)")

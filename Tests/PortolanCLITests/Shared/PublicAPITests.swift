@@ -18,7 +18,7 @@ import Testing
                 "PortolanTransport",
             ], "Sources/Portolan/Exports.swift"
         ),
-        ("PortolanHandlers", ["PortolanURL", "PortolanCore"], nil),
+        ("PortolanHandlers", ["PortolanURL", "PortolanCore", "PortolanHandlers"], nil),
         ("PortolanPlugins", ["PortolanPlugins"], nil),
         ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"], nil),
         ("PortolanConformance", ["PortolanConformance", "PortolanPlugins"], "Sources/PortolanConformance/Exports.swift"),

@@ -11,7 +11,7 @@ import Testing
     private static let remedies: [LoadError.Remedy] = [
         .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .nameKeyFile,
         .givePassphrase, .checkPassphrase, .allowTLSVersions, .useHTTP1, .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout,
-        .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.fieldLine"),
+        .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.maximumFieldLineBytes"),
         .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"), .openMoreConnections(orWait: false), .openMoreConnections(orWait: true),
         .shareNoConnection(orWait: false), .shareNoConnection(orWait: true),
     ]
@@ -35,7 +35,7 @@ import Testing
 
     @Test func remedyOfACauseNamesOptionsOfTheCommand() {
         let cause = LoadError(.certificateNotTrusted, message: "not trusted", remedy: .trustCertificate)
-        let error = LoadError(.cannotConnect, message: "no", cause: cause)
+        let error = LoadError(.cannotConnect, message: "no", underlyingError: cause)
         #expect(error.phrase == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandWords)")
     }
 }

@@ -21,7 +21,7 @@ import Testing
                 case .use(.password(_, "open sesame")): end(load, "in")
                 case .use where failures < 2: sendChallenge(load, kind, failures: failures + 1)
                 case .use: load.client.didFail(with: LoadError(.authenticationRequired, message: "wrong"))
-                case .continueWithout: end(load, "without")
+                case .continueWithoutCredential: end(load, "without")
                 case .performDefault: end(load, "default")
                 case .rejectProtectionSpace: end(load, "rejected")
                 case .cancel: load.client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
@@ -45,7 +45,7 @@ import Testing
 
     @Test func eachChallengeAnswerReachesTheHandler() throws {
         let table: [(ChallengeAnswer, String)] = [
-            (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithout, "without"),
+            (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithoutCredential, "without"),
             (.performDefault, "without"), (.rejectProtectionSpace, "rejected"),
         ]
         for (answer, expected) in table { #expect(try Self.load("x://h/", answer: answer).text == expected) }
@@ -112,7 +112,7 @@ import Testing
         let delegate = RecordingDelegate(onChallenge: { challenge in receivedChallenge.withLock { $0 = challenge } })
         loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
         let challenge = try #require(receivedChallenge.withLock { $0.take() })
-        challenge.answer(.continueWithout)
+        challenge.answer(.continueWithoutCredential)
         challenge.answer(.cancel)
         #expect(delegate.text == "without")
     }

@@ -62,7 +62,7 @@ import Testing
         try FileManager.default.removeItem(atPath: path)
         #expect { try body.makeReader() } throws: { error in
             guard let error = error as? LoadError else { return false }
-            return error.code == .bodyFailed && (error.cause as? LoadError)?.code == .notFound
+            return error.code == .bodyFailed && (error.underlyingError as? LoadError)?.code == .notFound
         }
     }
 

@@ -74,7 +74,7 @@ import Testing
         let record = Record()
         let failing = Interceptor(identifier: "org.example.failing", request: { _ in throw Failure() }, end: { record.end($0, $1) })
         let error = await #expect(throws: LoadError.self) { try await loader(failing, echo).data(from: "x:1") }
-        #expect(error?.code == .unknown && error?.cause is Failure)
+        #expect(error?.code == .unknown && error?.underlyingError is Failure)
         #expect(record.all.count == 1 && record.all.first?.hasPrefix("1 failed: ") == true)
         let leading = Interceptor(identifier: "org.example.leading") { $0.url = try URLRecord(parsing: "x:2") }
         let refusal = await #expect(throws: LoadError.self) { try await loader(leading, echo).data(from: "x:1") }

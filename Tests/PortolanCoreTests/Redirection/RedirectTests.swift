@@ -92,7 +92,7 @@ import Testing
     @Test func openSchemesAllowRedirectsFromHTTP() async throws {
         let target = try Self.url("data:,hi")
         let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: target) : .text("hi") }) {
-            $0.redirects.openSchemes = ["data"]
+            $0.redirects.additionalTargetSchemes = ["data"]
         }
         #expect(try await loader.data(from: "http://h/").1.url == target)
     }
@@ -124,7 +124,7 @@ import Testing
     func eachClosedSchemeRestrictsRedirects(from start: String, to target: String, isAllowed: Bool) async throws {
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) }) {
-            $0.redirects.closedSchemes = ["file", "zip"]
+            $0.redirects.sameSchemeOnly = ["file", "zip"]
         }
         let landed = try? await loader.data(from: start).1.url
         #expect(landed == (isAllowed ? target : nil))

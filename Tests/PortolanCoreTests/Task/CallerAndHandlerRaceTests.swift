@@ -108,7 +108,7 @@ import Testing
     @Test func metricsOfAnUnstartedTaskEndAtZero() throws {
         let task = loader(handler).task(for: try Request("x:1"), delegate: RecordingDelegate())
         task.cancel()
-        #expect(task.metrics.end == .zero)
+        #expect(task.metrics.timeToEnd == .zero)
     }
 
     @Test func redirectToACallersRequestKeepsDepthAndVisitedHandlers() throws {
@@ -147,7 +147,7 @@ import Testing
         let challenge = AuthenticationChallenge(protectionSpace: space) { _ in answers.withLock { $0 += 1 } }
         load.client.didReceive(challenge)
         load.client.didCancel(challenge)
-        kept.withLock { $0 }?.answer(.continueWithout)
+        kept.withLock { $0 }?.answer(.continueWithoutCredential)
         #expect(answers.withLock { $0 } == 0)
         clock.advance(by: .seconds(10))
         #expect(delegate.events.last == .failed(.timedOut))
@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test func negativeBufferLimitCountsAsZero() async throws {
-        let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) }) { $0.bufferLimit = -1 }
+        let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) }) { $0.bufferSize = -1 }
         let (chunks, _) = try await loader.bytes(from: "x:1")
         var body: [UInt8] = []
         for try await chunk in chunks { body += chunk }

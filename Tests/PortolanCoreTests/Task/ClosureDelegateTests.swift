@@ -46,7 +46,7 @@ import Testing
     @Test func progressIsReported() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
-        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.received) } })
+        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.bytesReceived) } })
         _ = try await loader.data(for: Request("x:1"), delegate: delegate)
         #expect(counts.withLock { $0.last } == 3)
         counts.withLock { $0 = [] }
@@ -61,7 +61,7 @@ import Testing
     @Test func aWaitingThreadSeesProgressToo() throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3]]) })
         let counts = Mutex<[Int64]>([])
-        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.received) } })
+        let delegate = ClosureDelegate(onProgress: { progress in counts.withLock { $0.append(progress.bytesReceived) } })
         _ = try loader.waitForData(for: Request("x:1"), delegate: delegate)
         #expect(counts.withLock { $0 } == [2, 3])
     }

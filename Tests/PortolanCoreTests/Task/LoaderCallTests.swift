@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func aBodyOverTheLimitFails() async throws {
-        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3, 4], [5]]) }) { $0.collectedBodyLimit = 4 }
+        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3, 4], [5]]) }) { $0.maximumBodySizeInMemory = 4 }
         let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
         #expect(error.code == .limitExceeded)
     }
@@ -84,7 +84,7 @@ import Testing
 
     @Test func bytesComeInOrder() async throws {
         let pieces = (0..<100).map { [UInt8](repeating: UInt8($0), count: 20_000) }
-        let loader = loader(StubHandler { _ in .pieces(pieces) }) { $0.bufferLimit = 50_000 }
+        let loader = loader(StubHandler { _ in .pieces(pieces) }) { $0.bufferSize = 50_000 }
         let (chunks, response) = try await loader.bytes(from: "x:1")
         #expect(response.expectedLength == 2_000_000)
         var body: [UInt8] = []
@@ -94,7 +94,7 @@ import Testing
 
     @Test func aSlowReaderPausesTheHandler() async throws {
         let handler = ManualHandler()
-        let loader = loader(handler) { $0.bufferLimit = 100 }
+        let loader = loader(handler) { $0.bufferSize = 100 }
         async let opened = loader.bytes(from: "x:1")
         let load = await handler.nextLoad()
         load.respond()

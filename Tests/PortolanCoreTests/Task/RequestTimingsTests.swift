@@ -27,7 +27,7 @@ import Testing
                 metrics.note(report, at: .milliseconds(time), afterRedirects: metrics.redirectCount)
             case .redirect(let time): metrics.noteRedirect(at: .milliseconds(time))
             case .lateTransfer(let time): metrics.note(TransferReport(networkProtocol: "h2"), at: .milliseconds(time), afterRedirects: 0)
-            case .end(let time): metrics.end = .milliseconds(time)
+            case .end(let time): metrics.timeToEnd = .milliseconds(time)
             }
         }
         return metrics
@@ -36,7 +36,7 @@ import Testing
     /// The phases in milliseconds, with `-` for a phase that did not take place.
     private static func row(_ timings: RequestTimings) -> String {
         let phases = [
-            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.awaitingResponse,
+            timings.waiting, timings.domainLookup, timings.connecting, timings.tlsHandshake, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
         return phases.map { $0.map { "\(Int($0 / .milliseconds(1)))" } ?? "-" }.joined(separator: " ")
@@ -44,11 +44,12 @@ import Testing
 
     @Test func aNewConnectionGoesThroughEachPhase() {
         let metrics = Self.metrics([
-            .step(.nameFound, 1), .step(.connected, 3), .step(.secured, 7), .step(.requestSent, 8), .step(.firstByte, 18), .transfer(50),
+            .step(.domainResolved, 1), .step(.connected, 3), .step(.tlsEstablished, 7), .step(.requestSent, 8), .step(.firstByte, 18),
+            .transfer(50),
             .end(51),
         ])
         #expect(metrics.timings.map(Self.row) == ["- 1 2 4 1 10 32 50"])
-        #expect(metrics.timings.first?.report?.networkProtocol == "http/1.1")
+        #expect(metrics.timings.first?.transfer?.networkProtocol == "http/1.1")
     }
 
     @Test func anAddressNeedsNoLookUp() {
@@ -60,7 +61,7 @@ import Testing
     @Test func eachRequestHasItsOwnTimings() {
         let metrics = Self.metrics([
             .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
-            .step(.reused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
+            .step(.connectionReused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "2 - - - 1 7 10 20"])
         #expect(metrics.timings.map(\.start) == [.zero, .milliseconds(10)])
@@ -70,7 +71,8 @@ import Testing
     /// The reused connection was dead, and a new connection was made.
     @Test func timeOnADeadConnectionCountsAsWaiting() {
         let metrics = Self.metrics([
-            .step(.reused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8), .transfer(9),
+            .step(.connectionReused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8),
+            .transfer(9),
         ])
         #expect(metrics.timings.map(Self.row) == ["2 - 3 - 1 2 1 9"])
     }
@@ -85,10 +87,10 @@ import Testing
 
     @Test func interruptedRequestHasNoReport() {
         let metrics = Self.metrics([
-            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.nameFound, 5), .end(9),
+            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.domainResolved, 5), .end(9),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "- 1 - - - - - 5"])
-        #expect(metrics.timings.last?.report == nil)
+        #expect(metrics.timings.last?.transfer == nil)
     }
 
     /// The next request begins before the handler reports the redirected one.
@@ -96,7 +98,7 @@ import Testing
         let late = Event.lateTransfer(13)
         let metrics = Self.metrics(
             [
-                .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .redirect(10), .step(.reused, 11),
+                .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .redirect(10), .step(.connectionReused, 11),
                 .step(.requestSent, 12),
             ] + (isLast ? [] : [late]) + [.step(.firstByte, 20), .transfer(30)] + (isLast ? [late] : []) + [.end(30)])
         #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "1 - - - 1 8 10 20"])
@@ -105,7 +107,7 @@ import Testing
 
     @Test func reportBeforeTheRedirectEndsItsRequest() {
         let metrics = Self.metrics([
-            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .redirect(5), .step(.reused, 6),
+            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .redirect(5), .step(.connectionReused, 6),
             .step(.requestSent, 7), .step(.firstByte, 8), .transfer(9),
         ])
         #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "2 - - - 1 1 1 5"])
@@ -135,7 +137,7 @@ import Testing
         let task = loader(handler).task(for: try Request("x://h/"), delegate: delegate)
         task.resume()
         await delegate.ended()
-        #expect(task.metrics.timings.map { $0.report?.isReused } == [true, true])
+        #expect(task.metrics.timings.map { $0.transfer?.isReused } == [true, true])
         #expect(task.metrics.timings.allSatisfy { $0.connecting != nil && $0.end != nil })
     }
 
@@ -149,13 +151,13 @@ import Testing
         client.didReach(.connected)
         _ = first.redirect(to: try URLRecord(parsing: "x://h/b"))
         let second = await handler.nextLoad()
-        second.client.didReach(.reused)
+        second.client.didReach(.connectionReused)
         client.didTransfer(TransferReport(networkProtocol: "h2"))
         second.respond()
         second.client.didTransfer(TransferReport(networkProtocol: "h2", isReused: true))
         second.finish()
         await delegate.ended()
-        #expect(task.metrics.timings.map { $0.report?.isReused } == [false, true])
+        #expect(task.metrics.timings.map { $0.transfer?.isReused } == [false, true])
         #expect(task.metrics.timings.map { $0.connecting != nil } == [true, false])
         #expect(task.metrics.timings.map { $0.waiting != nil } == [false, true], "the step `reused` is the second request's")
     }

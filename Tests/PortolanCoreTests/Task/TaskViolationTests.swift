@@ -105,10 +105,10 @@ import Testing
             load.finish()
         }
         let delegate = RecordingDelegate()
-        let loader = loader(handler) { $0.interimResponseLimit = 5 }
+        let loader = loader(handler) { $0.maximumInterimResponsesPerRequest = 5 }
         loader.task(for: try Request("x:1"), delegate: delegate).resume()
         #expect(delegate.events == [.interim, .interim, .interim, .interim, .interim, .failed(.limitExceeded)])
-        #expect(delegate.error?.message.contains("interimResponseLimit") == true)
+        #expect(delegate.error?.message.contains("maximumInterimResponsesPerRequest") == true)
         #expect(handler.loads.first?.calls == [.start, .stop])
     }
 

@@ -75,7 +75,7 @@ import Testing
         #expect(clock.pendingAlarmCount == 0)
         clock.advance(by: .seconds(100))
         #expect(delegate.events.last == .finished)
-        #expect(task.metrics.end == .zero)
+        #expect(task.metrics.timeToEnd == .zero)
     }
 
     @Test func loadEndedDuringItsStartLeavesNoTimer() throws {

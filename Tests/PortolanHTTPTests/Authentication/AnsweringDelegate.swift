@@ -30,7 +30,7 @@ final class AnsweringDelegate: LoadDelegate {
     convenience init(user: String = "user", passwords: String...) {
         self.init { challenge in
             let number = challenge.previousFailureCount
-            return number < passwords.count ? .use(.password(user: user, password: passwords[number])) : .continueWithout
+            return number < passwords.count ? .use(.password(user: user, password: passwords[number])) : .continueWithoutCredential
         }
     }
 

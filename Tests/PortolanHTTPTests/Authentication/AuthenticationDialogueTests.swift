@@ -93,7 +93,7 @@ struct AuthenticationDialogueTests {
     }
 
     @Test func continuingWithoutACredentialGivesUp() throws {
-        for answer in [ChallengeAnswer.continueWithout, .performDefault] {
+        for answer in [ChallengeAnswer.continueWithoutCredential, .performDefault] {
             var dialogue = AuthenticationDialogue(with: Self.peer)
             let challenge = try Self.ask(&dialogue, [realmA])
             guard case .giveUp = dialogue.decide(answer, on: challenge) else {

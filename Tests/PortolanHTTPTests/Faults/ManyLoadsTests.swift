@@ -22,7 +22,7 @@ import Testing
 
         func cancels(at event: RecordingDelegate.Event) -> Bool {
             switch (self, event) {
-            case (.atConnecting, .step(.connected)), (.atConnecting, .step(.reused)), (.atTheInterimResponse, .interim),
+            case (.atConnecting, .step(.connected)), (.atConnecting, .step(.connectionReused)), (.atTheInterimResponse, .interim),
                 (.atTheResponse, .response), (.atTheData, .data):
                 true
             default: false
@@ -109,7 +109,7 @@ import Testing
         var http = HTTPConfiguration()
         http.proxies = .direct
         // Fewer connections than loads, so that some loads are cancelled while they wait for a connection.
-        http.connections.perHost = 24
+        http.connectionLimits.perHost = 24
         return http
     }
 

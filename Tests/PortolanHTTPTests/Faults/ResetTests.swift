@@ -30,7 +30,7 @@ import Testing
         return delegate.error
     }
 
-    private static func loader() -> Loader { .http { $0.expectation.threshold = nil } }
+    private static func loader() -> Loader { .http { $0.expectContinue.bodySizeThreshold = nil } }
 
     // MARK: Before the response
 

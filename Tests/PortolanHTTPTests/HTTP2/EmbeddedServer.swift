@@ -25,7 +25,7 @@ final class EmbeddedServer {
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
         transport = FakeByteConnection(on: loop, for: connection)
         let pool = ConnectionPool(
-            on: loop, limits: configuration.connections, limiter: ConnectionLimiter(1), connector: FakeConnector()
+            on: loop, limits: configuration.connectionLimits, limiter: ConnectionLimiter(1), connector: FakeConnector()
         ) {}
         connection.join(pool, over: transport)
         self.pool = pool

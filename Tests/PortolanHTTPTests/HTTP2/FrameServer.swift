@@ -44,7 +44,7 @@ final class FrameServer: Sendable {
 
     func request(_ path: String = "/") throws -> Request {
         var request = try Request(server.url(path))
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         return request
     }
 

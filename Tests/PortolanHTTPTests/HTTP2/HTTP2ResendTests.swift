@@ -91,7 +91,7 @@ struct HTTP2ResendTests {
             request.method = .put
             request.body = .bytes([UInt8](repeating: 1, count: 1 << 20))
         }
-        let delegate = await Self.load(request, on: .http { $0.expectation.threshold = nil })
+        let delegate = await Self.load(request, on: .http { $0.expectContinue.bodySizeThreshold = nil })
         #expect(delegate.error?.code == .connectionLost)
         #expect(server.requestCount == 1)
     }
@@ -192,7 +192,7 @@ struct HTTP2ResendTests {
 
     @Test(arguments: [100, 1000]) func nginxServesAllLoadsDespiteItsLimitPerConnection(_ loads: Int) async throws {
         var request = try Request(TestServers.shared.url(.nginxHTTP2Tenth, "/hello.txt", host: "127.0.0.1"))
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         let loader = Loader.http()
         let delegates = (0..<loads).map { _ in RecordingDelegate() }
         for delegate in delegates { loader.task(for: request, delegate: delegate).resume() }
@@ -245,8 +245,8 @@ struct HTTP2ResendTests {
             ]
         }
         var request = try Request(server.url(), method: .post, body: .bytes([UInt8](repeating: 1, count: length)))
-        request[HTTPVersionChoice.self] = .http2
-        let delegate = await Self.load(request, on: .http { $0.expectation.threshold = nil })
+        request.httpVersion = .http2
+        let delegate = await Self.load(request, on: .http { $0.expectContinue.bodySizeThreshold = nil })
         #expect(delegate.error == nil)
         #expect(received.withLock { $0[1] } == length)
         #expect(server.connections.count == 2)

@@ -39,7 +39,7 @@ import Testing
         guard case .streamFails(let code, let rule) = row.outcome else { return }
         #expect(transaction.error?.code == code)
         #expect(transaction.endCount == 1)
-        if let cause = transaction.error?.cause { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
+        if let cause = transaction.error?.underlyingError { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
         #expect(transaction.error?.message.contains(rule.problem) == true, "\(String(describing: transaction.error))")
         #expect(transaction.eligibility.map { if case .seen = $0 { true } else { false } } == true)
 

@@ -74,7 +74,7 @@ struct HostileServer {
 
     func request(_ change: (inout Request) -> Void = { _ in }) throws -> Request {
         var request = try Request(server.url())
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         change(&request)
         return request
     }

@@ -18,7 +18,7 @@ struct ConnectionQueueTests {
     private func loader(_ timeouts: Timeouts, _ change: (inout ConnectionLimits) -> Void) -> Loader {
         var http = HTTPConfiguration()
         http.proxies = .direct
-        change(&http.connections)
+        change(&http.connectionLimits)
         var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         configuration.clock = clock
@@ -244,7 +244,7 @@ struct ConnectionQueueTests {
         var configuration = Loader.Configuration()
         var http = HTTPConfiguration()
         http.proxies = .direct
-        http.connections.perHost = 1
+        http.connectionLimits.perHost = 1
         configuration.handlers = [HTTPHandler(configuration: http), NestingHandler(inner: try Self.request(rounds.server))]
         configuration.clock = clock
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())

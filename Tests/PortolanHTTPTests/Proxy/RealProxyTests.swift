@@ -38,7 +38,7 @@ struct RealProxyTests {
 
     @Test func squidTunnelsConnections() async throws {
         let port = try servers.endpoint(.nginxHTTPS1).port
-        let loader = try Loader.http(proxy(.squidOpen)) { $0.connections.idleTimeout = .milliseconds(10) }
+        let loader = try Loader.http(proxy(.squidOpen)) { $0.connectionLimits.idleTimeout = .milliseconds(10) }
         // `try?` because the trust in the certificate is not tested here.
         _ = try? await loader.data(from: "https://localhost:\(port)/hello.txt")
         _ = try await servers.line(of: .squidLog, with: "/200 CONNECT localhost:\(port)")

@@ -56,10 +56,10 @@ struct RequestTemplateTests {
         request.body = .text("a")
         #expect(pools.template(for: request) == nil)
         request = plain
-        request[DisablesContentDecoding.self] = true
+        request.decodesContent = false
         #expect(pools.template(for: request) == nil)
         request = plain
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         #expect(pools.template(for: request) == nil)
     }
 

@@ -89,8 +89,8 @@ struct WaitForDataTests {
                 .send(text: Self.yes),
             ])
         let loader = Loader.http {
-            $0.expectation.threshold = threshold
-            $0.expectation.wait = .milliseconds(20)
+            $0.expectContinue.bodySizeThreshold = threshold
+            $0.expectContinue.timeout = .milliseconds(20)
         }
         #expect(try await Self.text(loader, server.url()) == "yes")
         let (pieces, source) = AsyncStream<[UInt8]>.makeStream()
@@ -120,7 +120,7 @@ struct WaitForDataTests {
 
     @Test func delegateCallsMayCancelTheLoad() async throws {
         let server = try ScriptedServer(Self.always)
-        for step in [LoadStep.reused, .requestSent, .firstByte] {
+        for step in [LoadStep.connectionReused, .requestSent, .firstByte] {
             let loader = Loader.http()
             #expect(try await Self.text(loader, server.url()) == "yes")
             let delegate = RecordingDelegate { event, task in
@@ -259,7 +259,7 @@ struct WaitForDataTests {
 
     @Test(arguments: [1, 2]) func manyThreadsShareFewConnections(_ perHost: Int) async throws {
         let server = try ScriptedServer(Self.always)
-        let loader = Loader.http { $0.connections.perHost = perHost }
+        let loader = Loader.http { $0.connectionLimits.perHost = perHost }
         let request = try Request(server.url())
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<50 {
@@ -277,7 +277,7 @@ struct WaitForDataTests {
 
     @Test func waitingAndAsyncLoadsShareConnections() async throws {
         let server = try ScriptedServer(Self.always)
-        let loader = Loader.http { $0.connections.perHost = 3 }
+        let loader = Loader.http { $0.connectionLimits.perHost = 3 }
         let request = try Request(server.url())
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<16 {

@@ -13,8 +13,10 @@ import Testing
     /// A user may set any limits.
     @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitValueIsAccepted(_ limit: Int) {
         var limits = HTTPLimits()
-        (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
-        (limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (limit, limit, limit)
+        (limits.maximumFieldLineBytes, limits.maximumFieldCount, limits.maximumFieldSectionBytes) = (limit, limit, limit)
+        (limits.maximumChunkExtensionBytes, limits.maximumChunkExtensionBytesPerBody, limits.maximumTrailerSectionBytes) = (
+            limit, limit, limit
+        )
         let bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n c\r\n\r\n0001;a\r\nx\r\n0\r\nA: b\r\n\r\n".latin1
         for pieces in [[bytes[...]], bytes.indices.map { bytes[$0...$0] }] {
             let status = (try? InMemoryResponse(pieces, method: .get, limits: limits))?.status

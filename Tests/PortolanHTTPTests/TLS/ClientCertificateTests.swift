@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: versions)
     func optionalClientCertificateMayBeOmitted(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version, isOptional: true)
-        for answer in [ChallengeAnswer.performDefault, .continueWithout] {
+        for answer in [ChallengeAnswer.performDefault, .continueWithoutCredential] {
             #expect(try await SecureLoads().load(server.url, answering: answer).text == "hello")
         }
         #expect(server.count(.secured(nil)) == 2)

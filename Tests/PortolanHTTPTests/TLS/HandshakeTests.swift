@@ -34,7 +34,7 @@ import Testing
 
     @Test func stalledHandshakeMeetsTheConnectTimeout() async throws {
         let server = try SecureServer(nil, .silence)
-        let outcome = try await SecureLoads { $0.connections.connectTimeout = .seconds(2) }.load(server.url)
+        let outcome = try await SecureLoads { $0.connectionLimits.connectTimeout = .seconds(2) }.load(server.url)
         #expect(outcome.code == .timedOut)
         #expect(outcome.text.contains("the TLS handshake did not answer"))
         try await server.wait(for: .closed)
@@ -43,7 +43,7 @@ import Testing
 
     @Test func timeOfAChallengeDoesNotCountForTheConnectTimeout() async throws {
         let (server, stalled) = (try await SecureServer("good"), try SecureServer(nil, .silence))
-        let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(5) }
+        let loads = try SecureLoads { $0.connectionLimits.connectTimeout = .seconds(5) }
         let heldChallenges = HeldChallenges()
         async let outcome = loads.load(server.url, holding: heldChallenges)
         let challenge = try await heldChallenges.next()

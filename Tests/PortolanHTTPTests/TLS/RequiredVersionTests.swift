@@ -36,7 +36,7 @@ import Testing
     @Test func requestThatAllowsOnlyHTTP2Fails() async throws {
         let server = try await Self.server()
         var request = try Request(server.url)
-        request[HTTPVersionChoice.self] = .http2
+        request.httpVersion = .http2
         let (_, delegate) = try await Self.run(request)
         #expect(delegate.error?.code == .connectionLost)
         #expect(

@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: bad)
     func aBadCertificateFailsByDefault(name: String, words: [String]) async throws {
         let server = try await SecureServer(name)
-        for answer in [ChallengeAnswer.performDefault, .continueWithout, .use(.password(user: "u", password: "p"))] {
+        for answer in [ChallengeAnswer.performDefault, .continueWithoutCredential, .use(.password(user: "u", password: "p"))] {
             let outcome = try await SecureLoads().load(server.url, answering: answer)
             #expect(outcome.code == .certificateNotTrusted)
             for word in words { #expect(outcome.text.contains(word)) }
@@ -158,7 +158,7 @@ import Testing
     /// Several loads wait for one connection. The first load rejects the server.
     @Test func rejectionFailsOnlyItsOwnLoad() async throws {
         let server = try await SecureServer("good")
-        let loads = try SecureLoads { $0.connections.perHost = 1 }
+        let loads = try SecureLoads { $0.connectionLimits.perHost = 1 }
         let heldChallenges = HeldChallenges()
         async let first = loads.load(server.url, holding: heldChallenges)
         let challenge = try await heldChallenges.next()

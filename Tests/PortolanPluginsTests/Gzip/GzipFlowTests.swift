@@ -177,7 +177,7 @@ import Testing
         let error = try #require(harness.load().error)
         #expect(error.code == .connectionLost)
         #expect(error.message != failure.message)
-        #expect(error.cause as? LoadError == failure)
+        #expect(error.underlyingError as? LoadError == failure)
         #expect(harness.violations.isEmpty)
     }
 
@@ -187,7 +187,7 @@ import Testing
         let error = try #require(harness.load().error)
         #expect(error.code == failure.code)
         #expect(error.domain == failure.domain)
-        #expect(error.cause as? LoadError == failure)
+        #expect(error.underlyingError as? LoadError == failure)
     }
 
     @Test func innerRedirectsAreFollowed() throws {

@@ -90,7 +90,7 @@ import Testing
     func urlWithoutAnAbsoluteInnerURLIsABadURL(_ url: String) throws {
         let error = try #require(harness().load(url).error)
         #expect(error.code == .badURL)
-        #expect(error.cause == nil)
+        #expect(error.underlyingError == nil)
         #expect(error.message.contains("write it as in gzip:") && !error.message.contains("s3cr3t"))
     }
 

@@ -99,7 +99,7 @@ import Testing
         task.resume()
         await delegate.ended()
         #expect(delegate.events.last == .finished)
-        #expect(task.progress.sent == Int64(length) && task.progress.expectedToSend == Int64(length))
+        #expect(task.progress.bytesSent == Int64(length) && task.progress.expectedBytesToSend == Int64(length))
         // The kernel's buffers of both sockets hold at most 10 MiB.
         #expect(source.largestLead < 12 << 20)
         #expect(try await harness.violations() == [])

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func causesAndDomainsReachTheHost() async throws {
-        let cause = try await kit.run("kit:fail").error?.cause as? LoadError
+        let cause = try await kit.run("kit:fail").error?.underlyingError as? LoadError
         #expect(cause == LoadError(.ioFailed, message: "EACCES"))
         let own = try await kit.run("kit:fail-own").error
         #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)

@@ -131,7 +131,7 @@ import Testing
         source.fail(LoadError(.ioFailed, message: "the disk went away"))
         let client = try await kit.run("kit:upload") { $0.body = source.body(length: nil) }
         #expect(client.error?.code == .bodyFailed)
-        #expect((client.error?.cause as? LoadError)?.message == "the disk went away")
+        #expect((client.error?.underlyingError as? LoadError)?.message == "the disk went away")
     }
 
     @Test(arguments: [true, false]) func challengeIsAnsweredImmediatelyOrLater(_ isLater: Bool) async throws {

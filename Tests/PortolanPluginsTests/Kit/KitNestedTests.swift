@@ -36,13 +36,13 @@ import Testing
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
         #expect(error?.code == PluginStubHandler.failure.code, "\(String(describing: error))")
         var root = error
-        while let cause = root?.cause as? LoadError { root = cause }
+        while let cause = root?.underlyingError as? LoadError { root = cause }
         #expect(root == PluginStubHandler.failure && error != PluginStubHandler.failure)
         waitUntilIdle()
     }
 
     @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func innerRequestThatCannotBeOpenedFails(_ url: String) throws {
-        #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.cause != nil)
+        #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.underlyingError != nil)
         waitUntilIdle()
     }
 

@@ -212,7 +212,7 @@ import Testing
         let server = try await SecureServer("good")
         let client = try Client()
         let opened = try await client.open(to: server.port, offering: ["http/1.1"], host: "localhost").get()
-        #expect(client.steps == [.nameFound, .connected, .secured])
+        #expect(client.steps == [.domainResolved, .connected, .tlsEstablished])
         #expect(opened.value.security?.applicationProtocol == "http/1.1")
         #expect(opened.value.remoteAddress == "127.0.0.1:\(server.port)")
         client.inTurn { opened.value.transport.close() }

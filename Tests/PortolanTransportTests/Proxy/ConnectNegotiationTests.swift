@@ -106,7 +106,7 @@ struct ConnectNegotiationTests {
     }
 
     @Test func tooManyInterimResponsesFail() throws {
-        let input = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: HTTPLimits().interimResponses + 1)
+        let input = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: HTTPLimits().maximumInterimResponsesPerResponse + 1)
         guard case .failed(let error) = try Self.run(input, by: 1000) else {
             Issue.record("no failure")
             return
@@ -121,6 +121,6 @@ struct ConnectNegotiationTests {
             Issue.record("no failure")
             return
         }
-        #expect((error.cause as? ProxyChallenge)?.offers == [.basic(realm: "r")])
+        #expect((error.underlyingError as? ProxyChallenge)?.offers == [.basic(realm: "r")])
     }
 }

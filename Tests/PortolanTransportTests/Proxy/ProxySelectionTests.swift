@@ -73,12 +73,12 @@ struct ProxySelectionTests {
     @Test func proxyOfTheRequestComesFirst() throws {
         let selection = Self.selection(["http_proxy": "p:1", "no_proxy": "h"])
         var request = try Request("http://h/")
-        request[RequestProxy.self] = "socks5://q:2"
+        request.proxy = "socks5://q:2"
         #expect(try selection.proxy(for: request)?.description == "socks5://q:2")
         request.url = try URLRecord(parsing: "http://other/")
-        request[RequestProxy.self] = "direct"
+        request.proxy = "direct"
         #expect(try selection.proxy(for: request) == nil)
-        request[RequestProxy.self] = "ftp://q"
+        request.proxy = "ftp://q"
         #expect(throws: LoadError.self) { try selection.proxy(for: request) }
     }
 

@@ -43,7 +43,7 @@ enum HTTPGrid {
     /// A loader that allows one connection to the host for each load.
     private static let wide: Loader = {
         var http = HTTPConfiguration()
-        http.connections.perHost = flights.max() ?? 1
+        http.connectionLimits.perHost = flights.max() ?? 1
         var configuration = Loader.Configuration()
         configuration.handlers = [HTTPHandler(configuration: http)]
         return Loader(configuration: configuration)

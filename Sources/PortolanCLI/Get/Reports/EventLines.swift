@@ -67,8 +67,8 @@ final class EventLines: LoadObserver {
         case .interim(let response): EventWords.interim(response)
         case .response(let response): EventWords.response(response)
         case .trailers(let fields): ["headers": FieldList(fields).json]
-        case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
-        case .step(let step): ["step": .string("\(step)")]
+        case .sent(let progress): ["bytes": .integer(progress.bytesSent), "expected": .count(progress.expectedBytesToSend)]
+        case .step(let step): ["step": .string(step.name)]
         case .metrics(let metrics, let start): ["requests": .array(metrics.timings.map { request($0, since: start) })]
         case .retrying(let failure, let wait, let rest):
             [
@@ -86,10 +86,10 @@ final class EventLines: LoadObserver {
 
     private static func request(_ timings: RequestTimings, since start: Duration) -> JSONValue {
         func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .null }
-        let report = timings.report
+        let report = timings.transfer
         return [
-            "start": time(start + timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.nameLookUp),
-            "connecting": time(timings.connecting), "securing": time(timings.securing), "sending": time(timings.sending),
+            "start": time(start + timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.domainLookup),
+            "connecting": time(timings.connecting), "securing": time(timings.tlsHandshake), "sending": time(timings.sending),
             "answering": time(timings.awaitingResponse), "receiving": time(timings.receiving), "total": time(timings.total),
             "protocol": .text(report?.networkProtocol), "tlsVersion": .text(report?.tlsVersion),
             "tlsResumed": report?.tlsVersion == nil ? .null : .bool(report?.isTLSResumed == true),

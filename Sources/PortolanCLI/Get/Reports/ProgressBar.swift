@@ -22,13 +22,13 @@ final class ProgressBar: LoadObserver {
         switch event {
         case .started: start.withLock { $0 = time }
         case .finished, .failed, .retrying: clear()
-        case .sent(let progress) where progress.received == 0: draw(progress.sent, of: progress.expectedToSend, at: time)
+        case .sent(let progress) where progress.bytesReceived == 0: draw(progress.bytesSent, of: progress.expectedBytesToSend, at: time)
         case .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
         }
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
-        draw(progress.received, of: progress.expected, at: time)
+        draw(progress.bytesReceived, of: progress.expectedBytesToReceive, at: time)
     }
 
     private func draw(_ count: Int64, of expected: Int64?, at time: Duration) {

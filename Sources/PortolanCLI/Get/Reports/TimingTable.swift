@@ -20,12 +20,12 @@ struct TimingTable {
         func line(_ cells: [String]) -> String {
             zip(cells, widths).map { String(repeating: " ", count: $1 - $0.count) + $0 }.joined(separator: "  ")
         }
-        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.phrase($1.report, checksTrust) }
+        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.phrase($1.transfer, checksTrust) }
     }
 
     private static func cells(_ timings: RequestTimings, number: Int) -> [String] {
         let phases = [
-            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.awaitingResponse,
+            timings.waiting, timings.domainLookup, timings.connecting, timings.tlsHandshake, timings.sending, timings.awaitingResponse,
             timings.receiving, timings.total,
         ]
         return ["\(number)"] + phases.map { $0?.milliseconds ?? "-" }

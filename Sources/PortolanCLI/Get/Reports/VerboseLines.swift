@@ -36,8 +36,8 @@ final class VerboseLines: LoadObserver {
         case .interim(let response): HeadText(response).lines.map { "< \($0)" }
         case .response(let response): HeadText(response).lines.map { "< \($0)" } + ["* response after \(moment)"]
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
-        case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
-        case .step(let step): ["* \(step) after \(moment)"]
+        case .sent(let progress): ["* sent \(progress.bytesSent) bytes\(progress.expectedBytesToSend.map { " of \($0)" } ?? "")"]
+        case .step(let step): ["* \(step.name) after \(moment)"]
         case .metrics(let metrics, _): TimingTable(metrics, checksTrust: checksTrust).lines.map { "* \($0)" }
         case .retrying: []  // reported as a warning
         case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]

@@ -48,7 +48,7 @@ extension TracedLoad {
         // The index of the exchange that was handled last; it starts behind the last exchange.
         var index = exchanges.count
         for timings in timings.reversed() {
-            guard let refusal = timings.refusal else {
+            guard let refusal = timings.resentAfterResponse else {
                 guard index > first else { return }
                 index -= 1
                 exchanges[index].timings = timings

@@ -64,7 +64,7 @@ extension WaterfallRow {
         bars = Self.bars(of: exchange, from: start)
         status = exchange.response?.status.map { "\($0.code)" }
         mimeType = exchange.response?.mimeType.map { "\($0.type)/\($0.subtype)" }
-        if let report = exchange.timings?.report {
+        if let report = exchange.timings?.transfer {
             networkProtocol = report.networkProtocol
             connection = Self.phrase(report)
         }
@@ -136,9 +136,9 @@ extension WaterfallRow {
             return bars
         }
         add(.queue, timings.waiting)
-        add(.name, timings.nameLookUp)
+        add(.name, timings.domainLookup)
         add(.connect, timings.connecting)
-        add(.tls, timings.securing)
+        add(.tls, timings.tlsHandshake)
         add(.send, timings.sending)
         add(.wait, timings.awaitingResponse)
         add(.body, timings.receiving)

@@ -57,8 +57,8 @@ extension HTTP2Connection {
 
         /// The limit of a field section as HTTP/2 counts it: with 32 more bytes for each field (RFC 9113 §6.5.2).
         private static func largestFieldList(_ limits: HTTPLimits) -> Int {
-            let (section, most) = (max(limits.fieldSection, limits.trailerSection), 16 << 20)
-            return min(max(section, 1024), most) + 32 * min(max(limits.fieldCount, 1), 60_000)
+            let (section, most) = (max(limits.maximumFieldSectionBytes, limits.maximumTrailerSectionBytes), 16 << 20)
+            return min(max(section, 1024), most) + 32 * min(max(limits.maximumFieldCount, 1), 60_000)
         }
     }
 }

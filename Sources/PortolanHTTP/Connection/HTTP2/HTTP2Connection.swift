@@ -23,7 +23,7 @@ final class HTTP2Connection {
     let trust: ServerTrust?
     let key: ConnectionKey
     let limits: HTTPLimits
-    let expectation: ExpectationPolicy
+    let expectContinue: ExpectContinuePolicy
     /// The part of the report that is the same for each stream.
     let base: TransferReport
     private weak var pool: ConnectionPool?
@@ -60,10 +60,10 @@ final class HTTP2Connection {
     init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
         self.key = key
         self.trust = trust
-        limits = configuration.limits
-        expectation = configuration.expectation
+        limits = configuration.messageLimits
+        expectContinue = configuration.expectContinue
         base = report
-        patience = configuration.connections.connectTimeout
+        patience = configuration.connectionLimits.connectTimeout
         receiving = Receiving(limits)
         session = HTTP2Session(receiving.options)
     }

@@ -40,7 +40,7 @@ extension LoadError {
             return LoadError(
                 .limitExceeded,
                 message: "the fields of a response from \(key) take too many bytes (\(code.name), \(violation.section))",
-                remedy: .raiseLimit("HTTPLimits.fieldSection"))
+                remedy: .raiseLimit("HTTPLimits.maximumFieldSectionBytes"))
         case .tooManyFrames:
             return LoadError(
                 .limitExceeded, message: "\(key) \(violation.problem) (\(code.name), \(violation.section)); \(HTTP2ProtocolRule.remedy)")

@@ -33,9 +33,9 @@ struct HTTP2FieldSection {
 
     private init(_ limits: HTTPLimits, isHead: Bool) {
         self.isHead = isHead
-        longestLine = limits.fieldLine
-        mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
-        mostBytes = isHead ? limits.fieldSection : limits.trailerSection
+        longestLine = limits.maximumFieldLineBytes
+        mostFields = min(limits.maximumFieldCount, 60_000)  // HTTPFields traps at 65,535
+        mostBytes = isHead ? limits.maximumFieldSectionBytes : limits.maximumTrailerSectionBytes
     }
 
     /// Takes a field as HPACK delivers it, with any bytes.

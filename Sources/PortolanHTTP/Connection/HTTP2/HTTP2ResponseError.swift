@@ -110,11 +110,11 @@ extension HTTP2ResponseError.Rule {
 
     var remedy: ResponseRemedy {
         switch self {
-        case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
-        case .fieldLineTooLong: .raise("HTTPLimits.fieldLine")
-        case .tooManyFields: .raise("HTTPLimits.fieldCount")
-        case .fieldSectionTooLarge: .raise("HTTPLimits.fieldSection")
-        case .trailerSectionTooLarge: .raise("HTTPLimits.trailerSection")
+        case .tooManyInterimResponses: .raise("HTTPLimits.maximumInterimResponsesPerResponse")
+        case .fieldLineTooLong: .raise("HTTPLimits.maximumFieldLineBytes")
+        case .tooManyFields: .raise("HTTPLimits.maximumFieldCount")
+        case .fieldSectionTooLarge: .raise("HTTPLimits.maximumFieldSectionBytes")
+        case .trailerSectionTooLarge: .raise("HTTPLimits.maximumTrailerSectionBytes")
         case .tooLittleContent: .advice("load it again")
         case .fieldName, .fieldValue, .connectionField, .unknownPseudoField, .repeatedPseudoField, .latePseudoField,
             .pseudoFieldInTrailers, .noStatus, .status, .unrequestedUpgrade, .endInInterimResponse, .contentBeforeHead, .openTrailers,
@@ -132,7 +132,7 @@ extension HTTP2ResponseError: CustomStringConvertible {
 
     /// The error for the caller of the load.
     var loadError: LoadError {
-        var error = LoadError(rule.code, message: description, cause: self)
+        var error = LoadError(rule.code, message: description, underlyingError: self)
         error.remedy = rule.remedy.setting
         return error
     }

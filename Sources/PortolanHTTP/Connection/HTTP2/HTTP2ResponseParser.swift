@@ -68,7 +68,7 @@ struct HTTP2ResponseParser {
         guard !head.isInterim else {
             guard !endsStream else { throw HTTP2ResponseError(.endInInterimResponse) }
             interimCount += 1
-            guard interimCount <= limits.interimResponses else { throw HTTP2ResponseError(.tooManyInterimResponses) }
+            guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw HTTP2ResponseError(.tooManyInterimResponses) }
             return .interim(head)
         }
         let length = try bodyLength(head, endsStream)

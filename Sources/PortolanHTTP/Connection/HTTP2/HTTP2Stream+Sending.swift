@@ -13,7 +13,7 @@ extension HTTP2Stream {
         didOpen(number)
         sentBytes += Int64(head.byteCount)
         guard case .expecting = sending else { return }
-        timer = connection.transport?.loop.schedule(after: connection.expectation.wait) { [call = StreamCall(self)] in
+        timer = connection.transport?.loop.schedule(after: connection.expectContinue.timeout) { [call = StreamCall(self)] in
             call.run { $0.sendExpectedBody() }
         }
     }

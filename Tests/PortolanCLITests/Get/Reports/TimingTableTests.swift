@@ -13,11 +13,13 @@ import Testing
         first.tlsVersion = "TLSv1.3"
         first.proxy = "http://proxy:3128"
         (first.bytesSent, first.bytesReceived) = (120, 4567)
-        for (step, time) in [(LoadStep.nameFound, 300), (.connected, 500), (.secured, 2400), (.requestSent, 2500), (.firstByte, 105_700)] {
+        for (step, time) in [
+            (LoadStep.domainResolved, 300), (.connected, 500), (.tlsEstablished, 2400), (.requestSent, 2500), (.firstByte, 105_700),
+        ] {
             metrics.note(step, at: .microseconds(time))
         }
         metrics.note(first, at: .microseconds(106_100))
-        metrics.note(.reused, at: .microseconds(106_200))
+        metrics.note(.connectionReused, at: .microseconds(106_200))
         metrics.note(TransferReport(networkProtocol: "http/1.1", isReused: true), at: .microseconds(107_000))
         metrics.note(.connected, at: .microseconds(108_000))
         return metrics

@@ -23,7 +23,7 @@ import Testing
         var metrics = LoadMetrics()
         for number in 0...refusals.count {
             let start = Duration.milliseconds(500 * number)
-            metrics.note(number == 0 ? .connected : .reused, at: start)
+            metrics.note(number == 0 ? .connected : .connectionReused, at: start)
             metrics.note(.requestSent, at: start)
             metrics.note(.firstByte, at: start + .milliseconds(500))
             if number < refusals.count { metrics.note(refusal: refusals[number]) }
@@ -64,7 +64,7 @@ import Testing
     /// The time of a redirect after a refusal begins when the request was sent again.
     @Test mutating func redirectIsTimedFromItsOwnStart() throws {
         var metrics = Self.metrics([response(401)])
-        metrics.note(.reused, at: .milliseconds(1000))
+        metrics.note(.connectionReused, at: .milliseconds(1000))
         metrics.note(.requestSent, at: .milliseconds(1000))
         metrics.note(.firstByte, at: .milliseconds(1500))
         metrics.note(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(1500))

@@ -31,7 +31,7 @@ import Testing
     @Test mutating func phasesOfTheTransferFollowEachOther() throws {
         var metrics = LoadMetrics()
         for (step, time) in [
-            (LoadStep.nameFound, 2), (.connected, 5), (.secured, 15), (.requestSent, 16), (.firstByte, 40),
+            (LoadStep.domainResolved, 2), (.connected, 5), (.tlsEstablished, 15), (.requestSent, 16), (.firstByte, 40),
         ] { metrics.note(step, at: .milliseconds(time)) }
         var report = TransferReport(networkProtocol: "h2")
         (report.tlsVersion, report.isTLSResumed, report.remoteAddress) = ("TLSv1.3", true, "127.0.0.1:443")

@@ -4,11 +4,11 @@ import Synchronization
 
 /// A body that is written while it is sent. A bounded buffer connects the writer and the reader.
 ///
-///     let pipe = BodyPipe()
+///     let pipe = BodyWriter()
 ///     async let response = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
 ///     try await pipe.write(bytes)
 ///     pipe.finish()
-public final class BodyPipe: Sendable {
+public final class BodyWriter: Sendable {
     private struct State {
         var buffer: [UInt8] = []
         /// The first byte that was not read.
@@ -145,9 +145,9 @@ public final class BodyPipe: Sendable {
 }
 
 private final class PipeReader: BodyReader {
-    private let pipe: BodyPipe
+    private let pipe: BodyWriter
 
-    init(pipe: BodyPipe) { self.pipe = pipe }
+    init(pipe: BodyWriter) { self.pipe = pipe }
     deinit { pipe.close() }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
