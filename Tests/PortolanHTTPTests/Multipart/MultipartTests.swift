@@ -151,8 +151,8 @@ import Testing
             let bytes = unsafe body.span.bytes
             #expect(stage.didLoad(bytes) == .pause)
             stage.didFinishLoading()
-            while stage.resume() == .pause { #expect(stage.isHolding || client.events.last?.isEnd == true) }
-            #expect(stage.resume() == .stopped && !stage.isHolding)
+            while stage.resume() == .pause { #expect(stage.hasBufferedEvents || client.events.last?.isEnd == true) }
+            #expect(stage.resume() == .stopped && !stage.hasBufferedEvents)
             #expect(client.error?.code == code && client.events.last?.isEnd == true)
             #expect(MultipartBody.parts(client).map(\.data) == [code == nil ? "one\r\n--" : "one"])
         }
